@@ -21,7 +21,7 @@ from assert_cells import TEST_NAME, notebook, otter_test
 from invented_class import KATAS, ROOT, invent
 
 from grader.course.catalog import Course
-from grader.course.loading import cache_folder
+from grader.course.files import cache_folder
 
 CORES = 2
 PACKAGES = ("numpy", "torch", "nbgrader", "otter-grader", "pytest", "hypothesis")

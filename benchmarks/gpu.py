@@ -23,14 +23,13 @@ from grader import __version__
 from grader.authoring.parallel import for_each
 from grader.authoring.verify.on_device import KataOnDevice, has_answers_in_torch, judge_on_device
 from grader.course.catalog import Course
-from grader.grading.startup import has_cuda
+from grader.grading.session import has_cuda
 from grader.grading.submission_run import START_SECONDS
 from grader.values.formatting import counted
 from grader.worker.child.sandbox import allowed_paths
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.fork_server import ForkServer, open_source
-from grader.worker.process import Process, SpawnFactory, WorkerFactory
-from grader.worker.protocol.terms import ALL
+from grader.worker.fork_server import ForkServer, Process, SpawnFactory, WorkerFactory, open_source
+from grader.worker.protocol.messages import ALL
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "benchmarks" / "gpu.md"

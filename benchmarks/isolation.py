@@ -19,12 +19,12 @@ from grader.checks.runner import run_check
 from grader.course.catalog import Course, load_file
 from grader.grading import submission_run
 from grader.grading.grader import Grader
-from grader.grading.startup import grade_file
+from grader.grading.session import grade_file
 from grader.worker.child.sandbox import apply
 from grader.worker.client import RemoteStudent
 from grader.worker.fork_server import ForkServer, open_source
 from grader.worker.in_process import LocalStudent
-from grader.worker.protocol.terms import ALL, ISOLATION, Terms
+from grader.worker.protocol.messages import ALL, ISOLATION, Terms
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = ROOT / "tests" / "grader" / "submissions"

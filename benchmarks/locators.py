@@ -25,9 +25,9 @@ from grader.diagnosis import repair
 from grader.edits import state_operators
 from grader.edits.walk import spots
 from grader.grading.grader import Grader
-from grader.grading.startup import open_grader
+from grader.grading.session import open_grader
 from grader.report import KataReport, Mistake
-from grader.values.tolerance import LOST_DIGITS
+from grader.values.comparison import LOST_DIGITS
 
 SEED = 7301
 COUNT = 2

@@ -16,7 +16,7 @@ from statistics import median
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import Answers
 from grader.course.submission import Submission, SubmissionRejected
-from grader.grading.startup import open_grader
+from grader.grading.session import open_grader
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -22,8 +22,7 @@ import numpy as np
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.see.answers import Answers
-from grader.see.demonstration import open_demonstration
-from grader.see.recording import reference_students
+from grader.see.demonstration import open_demonstration, reference_students
 from grader.see.speech import Calls, Silent, Speaker, Speech, Wish, text_of
 from grader.worker.in_process import LocalStudent
 

@@ -23,9 +23,15 @@ import numpy as np
 
 from grader.report import Panel, Picture, to_number
 from grader.values.arrays import dtype_name, to_numpy
-from grader.values.comparison import Difference, Tolerance, epsilon_of, first_difference, value_difference
+from grader.values.comparison import (
+    Difference,
+    Precision,
+    Tolerance,
+    epsilon_of,
+    first_difference,
+    value_difference,
+)
 from grader.values.formatting import show
-from grader.values.tolerance import Precision
 
 FALSE_ALARM = 1e-9  # the largest chance with which `frequency` refuses a right answer
 MOST_POINTS = 32  # of a curve, and bars of a picture
@@ -96,7 +102,7 @@ def precision_limit(precision: Precision) -> Iterator[None]:
     """Make `close` allow for the precision that results for a case can have.
 
     Args:
-        precision: The precision of the case, from `grader.values.tolerance.precision_of`.
+        precision: The precision of the case, from `grader.values.comparison.precision_of`.
     """
     token = _precision.set(precision)
     try:

@@ -426,7 +426,7 @@ def _as_pytest_test(kata: Kata, function: Callable[..., None], law: Law) -> Call
             function(student)
             return
         from grader.expect import precision_limit
-        from grader.values.tolerance import precision_of
+        from grader.values.comparison import precision_of
 
         def check(case: Arguments) -> None:
             if law.draw is kata.draw and kata.corner_of(case):

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.see.answers import Answers
-from grader.see.demonstration import Demonstration, Recording
-from grader.see.recording import recorded
+from grader.see.demonstration import Demonstration, Recording, recorded
 from grader.see.sections import Section
 from grader.see.speech import recorded_speech
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from grader.kata import Arguments
 from grader.values.arrays import weight
-from grader.values.tolerance import Precision, precision_of
+from grader.values.comparison import Precision, precision_of
 
 VERSION = 4
 
@@ -116,7 +116,6 @@ class RecordedMistake:
 #: Files of the grader that determine which cases are drawn and what is expected.
 DRAWING = (
     "answer_keys/answers.py",
-    "cases/cost.py",
     "cases/generation.py",
     "cases/oracle.py",
     "cases/state.py",

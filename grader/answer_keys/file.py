@@ -5,16 +5,30 @@
 The index is JSON: the seed, the grader, and for each kata a digest of its declaration and the offsets of
 its two sections, `answers` and `mistakes`. A section is a compressed message of `worker.protocol.codec`.
 Reading neither unpickles nor evaluates anything, and checks every size before it allocates memory.
+
+Encrypt and decrypt a file of answer keys, so that a repository that students own can contain it.
+
+    "DOJOSEAL" · version (u16) · nonce (12 bytes) · AES-256-GCM of the file, head and nonce authenticated
+
+The secret is 32 random bytes in base64, in the environment variable `DOJO_SEAL` or in a file. Only courses
+with encrypted ("sealed") keys need the package `cryptography`.
+
+Find the answer keys: in the file or folder given, or in the course's folder `keys`.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
+import os
+import secrets
 import struct
 import zlib
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from grader.answer_keys.answers import (
@@ -26,7 +40,10 @@ from grader.answer_keys.answers import (
     RecordedMistake,
     numbered,
 )
-from grader.errors import too_new
+from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.files import read_file
+from grader.course.release_manifest import is_release
+from grader.errors import reason_of, too_new
 from grader.worker.protocol.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
@@ -307,3 +324,177 @@ class DistinctValues:
             self._indices[digest] = len(self.items)
             self.items.append(value)
         return self._indices[digest]
+
+
+FOLDER = "keys"
+SUFFIX = ".key"
+LARGEST_FILE = 64 * 2**20
+
+
+class Keyring:
+    """The files of answer keys that a grading uses, in the order in which they are searched."""
+
+    def __init__(self, files: list[KeyFile], label: str) -> None:
+        self.files, self.label = files, label
+
+    @property
+    def digest(self) -> str:
+        """A digest of the contents of all files."""
+        return hashlib.sha256("".join(file.digest for file in self.files).encode()).hexdigest()[:16]
+
+    def kata(self, info: KataInfo) -> KataKey:
+        """Return the key of a kata. Raises KeyUnusable if there is none, or none for this declaration."""
+        for file in self.files:
+            if info.name in file.katas:
+                if file.katas[info.name].get("declaration") != declaration_digest(info):
+                    raise KeyUnusable(
+                        f"{file.label}: its answers to `{info.name}` belong to another state of"
+                        f" {shorten(info.path)}; restore that file, or get a new key."
+                    )
+                return KataKey(file, info.name)
+        raise KeyUnusable(f"{self.label} holds no answers to `{info.name}`.")
+
+
+def declaration_digest(info: KataInfo) -> str:
+    """Return a digest of a kata's declaration, the same for Windows and Unix line ends."""
+    text = info.path.read_bytes().replace(b"\r\n", b"\n")
+    return hashlib.sha256(text).hexdigest()[:32]
+
+
+def open_keyring(
+    course: Course, infos: list[KataInfo], path: Path | None, secret: Path | None
+) -> Keyring | None:
+    """Open the keys at `path`; without a path, those of a course that has no solutions, otherwise none.
+
+    Solutions in a student's copy are not the course's: its keys count. Raises KeyUnusable if one of the katas
+    cannot be graded with the keys.
+    """
+    if not has_keys(course, infos, path):
+        return None
+    if path is None:
+        path = course.root / FOLDER
+        if not path.exists():
+            raise KeyUnusable(_neither(course, (_unanswered(course, infos) or infos)[0]))
+    ring = Keyring([_open(file, secret) for file in _files(path)], shorten(path))
+    for info in infos:
+        ring.kata(info)
+    return ring
+
+
+def has_keys(course: Course, infos: list[KataInfo], path: Path | None) -> bool:
+    """Return whether these katas are graded with keys and not with the solutions; see `open_keyring`."""
+    return path is not None or bool(_unanswered(course, infos)) or is_release(course.root)
+
+
+def _unanswered(course: Course, infos: list[KataInfo]) -> list[KataInfo]:
+    return [info for info in infos if not course.solution(info, "reference").is_file()]
+
+
+def _neither(course: Course, info: KataInfo) -> str:
+    reference = course.solution(info, "reference").relative_to(course.root).as_posix()
+    return (
+        f"`{info.name}` has no reference, {reference}, and the course has no answer keys; write one of them."
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(path.glob(f"*{SUFFIX}"))
+    return [path]
+
+
+def _open(path: Path, secret: Path | None) -> KeyFile:
+    label = shorten(path)
+    try:
+        data = read_file(path, LARGEST_FILE, follows_links=True)
+    except OSError as error:
+        raise KeyUnusable(f"The key {label} cannot be read: {reason_of(error)}.") from None
+    if data[: len(MAGIC)] != MAGIC and is_sealed(data):
+        data = unseal(data, label, secret)
+    return KeyFile(data, label)
+
+
+SEALED_MAGIC = b"DOJOSEAL"
+SEALED_VERSION = 1
+SEALED_HEAD = struct.Struct(">8sH12s")
+SECRET_BYTES = 32
+TAG_BYTES = 16
+VARIABLE = "DOJO_SEAL"
+
+
+def new_secret() -> str:
+    """Return a new random secret as text."""
+    return base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def is_sealed(data: bytes) -> bool:
+    """Return whether the bytes begin as a sealed key does."""
+    return data[: len(SEALED_MAGIC)] == SEALED_MAGIC
+
+
+def seal(data: bytes, secret: str) -> bytes:
+    """Encrypt the bytes with a new nonce. Raises KeyUnusable if the secret is invalid."""
+    head = SEALED_HEAD.pack(SEALED_MAGIC, SEALED_VERSION, secrets.token_bytes(12))
+    return head + bytes(_cipher(secret, "the secret").encrypt(head[-12:], data, head))
+
+
+def unseal(data: bytes, label: str, secret_file: Path | None) -> bytes:
+    """Decrypt a sealed key. Raises KeyUnusable if it is damaged or the secret is missing or wrong."""
+    if len(data) < SEALED_HEAD.size + TAG_BYTES:
+        raise KeyUnusable(f"{label} is cut off or damaged: fetch it again, or make it anew.")
+    _, version, nonce = SEALED_HEAD.unpack_from(data)
+    if version != SEALED_VERSION:
+        raise KeyUnusable(
+            too_new(label, version, SEALED_VERSION)
+            or f"{label} is sealed in version {version}, and this grader reads version {SEALED_VERSION}:"
+            " seal it anew with `kata key --seal`."
+        )
+    secret, where = _take_secret(label, secret_file)
+    cipher = _cipher(secret, where)
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        return bytes(cipher.decrypt(nonce, data[SEALED_HEAD.size :], data[: SEALED_HEAD.size]))
+    except InvalidTag:
+        raise KeyUnusable(
+            f"{label} does not open with {where}: the secret is another, or the file is damaged."
+        ) from None
+
+
+def _take_secret(label: str, file: Path | None) -> tuple[str, str]:
+    """Return the secret and its source: the file if one is given, otherwise the environment variable.
+
+    The variable is deleted, so that a submission cannot read it.
+    """
+    if file is not None:
+        return read_secret(file), f"the secret in {shorten(file)}"
+    secret = os.environ.pop(VARIABLE, "").strip()
+    if not secret:
+        raise KeyUnusable(
+            f"{label} is sealed: put its secret into the variable {VARIABLE}, or name its file with --secret."
+        )
+    return secret, f"the secret in {VARIABLE}"
+
+
+def read_secret(file: Path) -> str:
+    """Return the secret in a file. Raises KeyUnusable if the file cannot be read."""
+    try:
+        return read_file(file, follows_links=True).decode("ascii").strip()
+    except (OSError, ValueError):
+        raise KeyUnusable(f"The secret {shorten(file)} cannot be read.") from None
+
+
+def _cipher(secret: str, where: str) -> Any:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ImportError:
+        raise KeyUnusable(
+            "Sealed keys need the package `cryptography`: pip install 'decoder-dojo[seal]'"
+        ) from None
+    try:
+        raw = base64.b64decode(secret, validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != SECRET_BYTES:
+        raise KeyUnusable(f"{where[0].upper()}{where[1:]} is no secret: 44 characters of base64 are due.")
+    return AESGCM(raw)

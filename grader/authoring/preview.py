@@ -2,31 +2,155 @@
 
 `kata preview` shows a kata in the terminal, on a page and in a notebook. `kata feedback` writes one page per
 kata with the report on each mistake, for reviewers.
+
+A page for each kata in the documentation; `mkdocs.yml` names this module as a hook.
+
+A page has the statement, the signatures and the statement's example, drawn. It is made when the documentation
+is built and is not kept in the repository.
+
+`kata overview`: a table of all katas, made from their files without running them.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 
 from grader.authoring.parallel import for_each
 from grader.authoring.release import keys
-from grader.authoring.verify.static_checks import missing_files
+from grader.authoring.verify.static_checks import missing_files, public_definitions
 from grader.cases.generation import spread
-from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.files import write_whole
+from grader.checks.builtin import BUILTIN
+from grader.course.catalog import Course, CourseError, KataInfo, open_course, shorten
+from grader.course.files import parse, write_whole
 from grader.course.known_solutions import standalone_sources
-from grader.course.loading import parse
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
-from grader.formats import html, terminal
-from grader.grading.startup import open_grader
-from grader.notebooks.notebook import to_markdown
+from grader.drawing import statement, svg
+from grader.formats import html, pages, terminal
+from grader.grading.session import open_grader
+from grader.notebooks.notebook import to_markdown, without_statement
 from grader.report import KataReport, Report
+
+#: Built-in checks that only some katas have; whether one has the last two depends on its cases.
+CONDITIONAL = {
+    "has_the_right_gradients",
+    "stays_on_the_device",
+    "float64_keeps_its_digits",
+    "any_memory_layout",
+    "earlier_calls_change_nothing",
+}
+
+OVERVIEW_HEAD = "| kata | checks | laws | mistakes | variants | source |\n|---|---:|---:|---:|---:|---|"
+
+
+def overview(course: Course) -> str:
+    """Return a Markdown table for each track: the numbers of checks, mistakes and variants, the source."""
+    parts = []
+    for track in dict.fromkeys(info.track for info in course.katas.values()):
+        rows = [_row(course, info) for info in course.katas.values() if info.track == track]
+        if rows:
+            parts.append("\n".join([f"## {track}", "", OVERVIEW_HEAD, *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(course: Course, info: KataInfo) -> str:
+    laws, corners = (_decorated(info.path, f"KATA.{kind}") for kind in ("law", "corner"))
+    mistakes, variants = (
+        _count_definitions(course.solution(info, part)) for part in ("mistakes", "variants")
+    )
+    free = len(BUILTIN.keys() - CONDITIONAL) + _optional_checks(info)
+    checks = len(info.questions) or free + laws + corners
+    mark = " (draft)" if info.draft else ""
+    return f"| `{info.name}`{mark} | {checks} | {laws} | {mistakes} | {variants} | {info.source} |"
+
+
+def _decorated(path: Path, kind: str) -> int:
+    """Count the functions with the decorator `kind`, such as `KATA.law`."""
+    return sum(
+        isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == kind
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+    )
+
+
+def _optional_checks(info: KataInfo) -> int:
+    """Count the checks of gradients and of the device that the declaration asks for."""
+    tree = ast.parse(info.path.read_text(encoding="utf-8"))
+    keywords = {
+        keyword.arg: keyword.value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if isinstance(keyword.value, ast.Constant)
+    }
+    on_device = keywords.get("grades_device")
+    device = info.library == "torch" if on_device is None else bool(on_device)
+    return int(bool(keywords.get("grades_gradients"))) + int(device)
+
+
+def _count_definitions(path: Path) -> int:
+    """Count the public functions and classes of a file; 0 without the file, as for a draft."""
+    return sum(1 for _ in public_definitions(path)) if path.is_file() else 0
+
+
+OVERVIEW = "katas.md"
+WIDE = ("index.md", OVERVIEW, "comparison.md")  # without the list of pages at the left
+NAME = re.compile(r"^\| `(\w+)`", re.MULTILINE)  # of a kata, in the first column of a table
+
+
+def page_path(info: KataInfo) -> str:
+    """Return the path of a kata's page in the documentation."""
+    return f"katas/{info.name}.md"
+
+
+def kata_page(course: Course, info: KataInfo) -> str:
+    """Return the page of a kata as Markdown."""
+    stub = course.stub(info).read_text(encoding="utf-8")
+    text = ast.get_docstring(ast.parse(stub)) or info.title
+    signatures = without_statement(stub).strip()
+    names = list(course.katas)
+    after = names[names.index(info.name) + 1 :][:1]
+    return (
+        f"# {info.name}\n\n{to_markdown(text)}\n{_drawn(course, info, text)}## What to write\n\n"
+        f"```python\n{signatures}\n```\n\nGrade it with `grade {info.name}`; "
+        f"`grade --hint {info.name}` gives a hint.\n\n"
+        f"[All katas](../{OVERVIEW}){''.join(f' · Next: [{name}]({name}.md)' for name in after)}\n"
+    )
+
+
+def _drawn(course: Course, info: KataInfo, text: str) -> str:
+    """Return what the statement prints as pictures; "" if there is nothing to draw."""
+    drawings = map(svg.draw, statement.pictures(text, course.declaration(info).axes))
+    figures = "\n\n".join(f'<div class="drawn">{drawing}</div>' for drawing in drawings)
+    style = f"<style>{pages.style_of(*pages.DRAWN)}</style>"
+    return f"## The example, drawn\n\n{style}\n\n{figures}\n\n" if figures else ""
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages of all katas to those that mkdocs found."""
+    from mkdocs.structure.files import File, InclusionLevel
+
+    course = open_course(None, None)
+    for info in course.katas.values():
+        content, hidden = kata_page(course, info), InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, page_path(info), content=content, inclusion=hidden))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return a page of the documentation; the table of katas gets links to their pages."""
+    if page.file.src_uri in WIDE:
+        page.meta["hide"] = ["navigation"]
+    return NAME.sub(r"| [`\1`](katas/\1.md)", markdown) if page.file.src_uri == OVERVIEW else markdown
+
 
 HEAD = "# `{name}`: what each mistake is told\n"
 SHOWN = 3  # mistakes whose reports are shown: the first, the middle and the last one of the file

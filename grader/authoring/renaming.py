@@ -7,12 +7,11 @@ import re
 import shutil
 from pathlib import Path
 
-from grader.authoring.source_locations import place
+from grader.authoring.verify.static_checks import place
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.changed_statement import FILE as RENAMED
-from grader.course.changed_statement import renamed
-from grader.course.files import write_whole
-from grader.course.loading import parse
+from grader.course.files import parse, write_whole
+from grader.course.state import STATEMENTS_FILE as RENAMED
+from grader.course.state import renamed
 from grader.course.syllabus import FILE
 
 

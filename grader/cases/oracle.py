@@ -1,25 +1,135 @@
-"""Provide the expected answers, from an answer key, the cache or the reference."""
+"""Provide the expected answers, from an answer key, the cache or the reference.
+
+Measure what the calls cost that answer one case: their work, and the largest tensor that they make.
+
+The user's cache of cases, answers and what was judged: files of answer keys, named by what they rest on.
+
+A file is read as data, never executed or unpickled; one that is damaged is made anew. Where the folder cannot
+be written, nothing is cached. The files that were not used for longest are deleted.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grader.answer_keys.answers import AnsweredCases, Case, Cost, Expected, digest, numbered
-from grader.answer_keys.file import KataKey, pack
+from grader.answer_keys.file import Entry, KataKey, KeyFile, KeyUnusable, pack, write
 from grader.cases import generation, state
-from grader.cases.cache import cached
-from grader.cases.cost import measured
 from grader.course.catalog import Course, KataInfo, load_file
-from grader.course.loading import line_of, message_of
+from grader.course.files import cache_folder, line_of, message_of, read_file, write_whole
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Arguments, DrawCase, Kata, KataError
 from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out, most_axes
 from grader.values.formatting import show
 from grader.worker.in_process import LocalStudent
+from grader.worker.protocol.codec import Handle
+from grader.worker.student import Call, LargestTensor, RemoteObject, Student
+
+LARGEST_FILE = 64 * 2**20
+LARGEST_CACHE = 256 * 2**20  # bytes of all files; those of seventy katas take a tenth
+LOCK = ".lock"
+
+
+def cached(kata: str, digest: str, make: Callable[[], Entry]) -> KataKey:
+    """Return the cached answers to `kata` under this digest; if there are none, cache what `make` returns."""
+    name = f"{kata}-{digest}.key"
+    key = read_entry(name, kata)
+    if key is None:
+        with locked(kata):
+            key = read_entry(name, kata)  # another process may have written it meanwhile
+            if key is None:
+                key = KataKey(KeyFile(write_entry(name, make()), name), kata)
+    return key
+
+
+def folder() -> Path:
+    """Return the folder of the cache."""
+    return cache_folder() / "judged"
+
+
+def read_entry(name: str, kata: str) -> KataKey | None:
+    """Return the entry of `kata` in a file of the cache; None if there is none or the file is damaged."""
+    path = folder() / name
+    try:
+        key = KataKey(KeyFile(read_file(path, LARGEST_FILE), name), kata)
+    except (OSError, KeyUnusable):
+        return None
+    with suppress(OSError):
+        os.utime(path)  # it was used now
+    return key
+
+
+def write_entry(name: str, entry: Entry) -> bytes:
+    """Write a file of the cache atomically and return its content. If it cannot be written, do nothing."""
+    data = write([entry], 0, "")
+    with suppress(OSError):
+        folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(folder() / name, data, private=True)
+        _delete_oldest(name)
+    return data
+
+
+def _delete_oldest(kept: str) -> None:
+    """Delete the files that were not used for longest until the cache is small enough. A time in the future
+    is wrong, and counts as the oldest."""
+    files = [entry for entry in os.scandir(folder()) if not entry.name.endswith(LOCK)]
+    found = [(file.stat(follow_symlinks=False), file) for file in files]
+    size, now = sum(stat.st_size for stat, _ in found), time.time() + 1
+    for stat, file in sorted(found, key=lambda one: one[0].st_mtime if one[0].st_mtime < now else 0.0):
+        if size <= LARGEST_CACHE:
+            return
+        if file.name != kept:
+            os.unlink(file)
+            size -= stat.st_size
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Let only one process of this machine make an entry; the others wait and read it."""
+    try:
+        import fcntl
+
+        folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = (folder() / f"{name}{LOCK}").open("w")
+    except (ImportError, OSError):  # without file locks or a cache folder, each process works for itself
+        yield
+        return
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class CostUnknown(Exception):
+    """A call gets a function of the grader, whose work is counted for the reference and not for a worker."""
+
+
+def measured(kata: Kata, student: Student, case: Arguments) -> tuple[int, LargestTensor]:
+    """Return the floating-point operations and the largest tensor of a case. Building an object, such as a
+    module, counts nothing. Raises what the calls raise, and CostUnknown."""
+    with student.counting_flops():
+        flops = sum(call.flops for call in _calls(kata, student, case))
+    with student.counting_largest_tensor():
+        made = [call.largest for call in _calls(kata, student, case) if call.largest]
+    return flops, max(made, key=lambda tensor: tensor.elements, default=LargestTensor())
+
+
+def _calls(kata: Kata, student: Student, case: Arguments) -> list[Call]:
+    """Return the calls of a case that do not build an object."""
+    student.trace.clear()
+    kata.observed(student, case)
+    given = [value for call in student.trace for value in (*call.args, *call.kwargs.values())]
+    if any(callable(v) and not isinstance(v, RemoteObject) and not hasattr(v, "shape") for v in given):
+        raise CostUnknown
+    return [call for call in student.trace if not isinstance(call.value, Handle)]
+
 
 CORNER_CASES = 12  # cases kept for each corner
 LAID_OUT = 4  # cases of each corner, and of the plain ones, that are laid out anew in memory

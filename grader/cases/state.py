@@ -16,8 +16,7 @@ from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves
 from grader.values.comparison import Difference, Tolerance, first_difference
 from grader.worker.protocol.codec import Handle
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.proxies import RemoteObject
-from grader.worker.student import Student
+from grader.worker.student import RemoteObject, Student
 
 SWITCHES = ("train", "eval", "double", "float")  # methods that change how a module answers
 PLAIN_CASES = 3

@@ -16,8 +16,7 @@ from grader.course.catalog import KataInfo
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata
 from grader.values.arrays import dtype_name, float_dtype, leaves
-from grader.values.comparison import first_difference
-from grader.values.tolerance import plain_dtype
+from grader.values.comparison import first_difference, plain_dtype
 from grader.worker.student import Call, Student
 
 #: PyTorch has next to no operations for most of these, and uint8 is a mask where it is an index.

@@ -21,9 +21,8 @@ from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Arguments, Kata, KataError, Law, hundredths
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
-from grader.values.comparison import Difference, first_difference
+from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
-from grader.values.tolerance import lost_digits, plain_dtype, widening
 from grader.worker.client import WorkerLost
 from grader.worker.student import Call, Student
 

@@ -18,8 +18,7 @@ from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport
 from grader.values.formatting import describe_type, show
-from grader.worker.proxies import RemoteObject
-from grader.worker.student import Student
+from grader.worker.student import RemoteObject, Student
 
 WORTH = 100  # hundredths of a point for each question
 CLOSE = 0.005  # the largest relative error of a number with a fraction

@@ -1,25 +1,29 @@
 """Find submitted files, student by student, in folders, repositories, nbgrader's tree or a platform's zip.
 
 Only names are held in memory; a file is read when it is graded.
+
+Lay out one submission as a folder of exercises, with the choice of files that a class gets.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
-from grader.classroom.identity import gradescope_people
-from grader.classroom.kata_names import EXACT, KataNames, resubmission
 from grader.classroom.platform_filenames import (
+    EXACT,
     IGNORED_FOLDERS,
     SUFFIXES,
+    KataNames,
     Owned,
     Parts,
     Place,
@@ -28,15 +32,26 @@ from grader.classroom.platform_filenames import (
     kata_at,
     may_be_an_answer,
     owner,
+    resubmission,
 )
+from grader.classroom.roster import gradescope_people
 from grader.classroom.times import HandedIn, Repository, of_member, of_path, unknown_time
 from grader.course.archives import Zip
-from grader.course.catalog import CourseError, shorten
+from grader.course.catalog import Course, CourseError, shorten
 from grader.course.files import CLASS_LIMITS, LIMITS, Folder, NotReadable, TooLarge
-from grader.course.notebook_cells import LARGEST, SUFFIX, answer_in, cells_in
 from grader.course.release_manifest import NAME as MANIFEST
 from grader.course.release_manifest import parse_list
-from grader.course.submission import MAX_BYTES, SubmissionRejected, Unreadable, read_bytes, utf8
+from grader.course.submission import (
+    LARGEST,
+    MAX_BYTES,
+    SUFFIX,
+    SubmissionRejected,
+    Unreadable,
+    answer_in,
+    cells_in,
+    read_bytes,
+    utf8,
+)
 from grader.errors import reason_of
 from grader.report_texts import LONGEST_NAME, cut, listed
 
@@ -461,3 +476,46 @@ def _trouble(inner: Parts, text: str) -> FoundFile:
 
 def _reader(root: Path, inner: Parts) -> Callable[[], bytes]:
     return partial(read_bytes, root.joinpath(*inner), inner[-1], limit_of(inner[-1]), root=root)
+
+
+MOST_NOTES = 20
+
+
+@contextmanager
+def laid_out(course: Course, submission: Path) -> Iterator[tuple[Course, list[str]]]:
+    """Yield the course with the submission's files as its exercises, and notes about files.
+
+    A kata that was not handed in is its stub. Raises CourseError if there is no submission.
+    """
+    if not submission.exists():
+        raise CourseError(f"There is no submission {shorten(submission)}.")
+    with tempfile.TemporaryDirectory(prefix="dojo-submission-") as folder:
+        exercises = Path(folder) / "exercises"
+        shutil.copytree(course.exercises, exercises)
+        laid = Course(course.root, exercises)
+        yield laid, _fill(laid, submission)
+
+
+def _fill(course: Course, submission: Path) -> list[str]:
+    """Put the submission's answers into the folder of exercises; return the notes."""
+    notes: list[str] = []
+    stubs = {
+        info.name: path.read_bytes()
+        for info in course.katas.values()
+        if (path := course.stub(info)).is_file()
+    }
+    answers = answers_in(files_below(submission), KataNames(course.katas), stubs)
+    notes += answers.troubles
+    for file in answers.files:
+        path = course.stub(course.katas[file.kata])
+        try:
+            path.write_bytes(file.read())
+        except SubmissionRejected as refused:
+            path.unlink(missing_ok=True)
+            notes.append(str(refused))
+        if file.duplicates:
+            notes.append(file.note)
+    if answers.unrecognised:
+        notes.append(f"Handed in, not recognised: {listed(answers.unrecognised)}.")
+    left = len(notes) - MOST_NOTES
+    return notes if left <= 0 else [*notes[:MOST_NOTES], f"{left:,} more notes of this kind are left out."]

@@ -11,26 +11,24 @@ from pathlib import Path
 
 import click
 
-from grader.answer_keys.lookup import has_keys
+from grader.answer_keys.file import has_keys
 from grader.cases.generation import SEED
 from grader.classroom import files
-from grader.classroom.analytics import ClassStatistics, KataStatistics
+from grader.classroom.analytics import ClassStatistics, KataStatistics, group_search, write_drafts
 from grader.classroom.collector import Collector
-from grader.classroom.gradebooks import gradebooks
-from grader.classroom.group_search import group_search, write_drafts
-from grader.classroom.identity import Person, read_logins
+from grader.classroom.files import gradebooks
 from grader.classroom.local_pool import LocalPool
 from grader.classroom.policy import FILE as POLICY
 from grader.classroom.policy import Policy, read_policy
-from grader.classroom.roster import Roster, read_roster
+from grader.classroom.roster import Person, Roster, read_logins, read_roster
 from grader.classroom.run import ClassRun, GraderPool, RunCounts
 from grader.classroom.store import Store, open_store
 from grader.classroom.student_reports import counted_katas
 from grader.classroom.task import GraderOptions, Task, Verdict
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.changed_statement import renamed
 from grader.course.secret_seed import secret_seed
-from grader.formats.escaping import one_line, points
+from grader.course.state import renamed
+from grader.formats.account import one_line, points
 from grader.values.formatting import counted
 
 LINE_SECONDS = 30.0  # between two lines of progress where there is no terminal

@@ -19,7 +19,7 @@ from typing import Any
 
 from grader.classroom.task import GraderOptions, Task, Verdict, judge, judging_digests, put_aside
 from grader.course.catalog import CourseError
-from grader.grading.startup import COMPLAINTS, open_grader
+from grader.grading.session import COMPLAINTS, open_grader
 
 TRIES = 2  # grading processes that one submission may end before it is set aside
 POLL_SECONDS = 5.0  # between checks for overdue graders

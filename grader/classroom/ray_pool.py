@@ -25,7 +25,7 @@ import grader
 from grader.classroom.local_pool import LocalPool
 from grader.classroom.task import GraderOptions, Task, Verdict
 from grader.course.catalog import CourseError
-from grader.grading.startup import COMPLAINTS, LibraryMissing
+from grader.grading.session import COMPLAINTS, LibraryMissing
 
 SENT_FOLDERS = ("exercises", "tests/katas", "solutions", "keys")
 COURSE, KEY, SECRET = "course", "the.key", "the.secret"

@@ -11,10 +11,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 from grader.classroom.collector import Collector, SubmittedFile, answers_in
-from grader.classroom.identity import Identities, Person
-from grader.classroom.kata_names import KataNames
-from grader.classroom.platform_filenames import StudentName, Submission
-from grader.classroom.roster import Member, Roster
+from grader.classroom.platform_filenames import KataNames, StudentName, Submission
+from grader.classroom.roster import Identities, Member, Person, Roster
 from grader.classroom.store import Store, user
 from grader.classroom.task import Task, Verdict, unreadable
 from grader.classroom.times import COPIED, HandedIn, moment, of_text

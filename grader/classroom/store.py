@@ -20,7 +20,7 @@ from grader.classroom.roster import Member
 from grader.classroom.task import PUT_ASIDE, UNREADABLE, Verdict
 from grader.course.catalog import CourseError
 from grader.errors import reason_of, too_new
-from grader.grading.startup import LibraryMissing
+from grader.grading.session import LibraryMissing
 
 SCHEMA = 1
 FILE = "results.sqlite"

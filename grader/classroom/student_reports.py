@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 
-from grader.classroom.overrides import by_student
-from grader.classroom.policy import Marks, Policy
+from grader.classroom.policy import Marks, Policy, by_student
 from grader.classroom.roster import Member
 from grader.classroom.run import RunCounts
 from grader.classroom.store import BEGUN, HANDED_IN, Store, StoredResult

@@ -10,17 +10,16 @@ from pathlib import Path
 
 import click
 
-from grader.authoring.audit import shown
+from grader.authoring.audit import record
 from grader.authoring.audit.homework import open_homework
-from grader.authoring.audit.mistakes import draft_mistakes
 from grader.authoring.audit.pool import Pool
 from grader.authoring.audit.record import Audit
 from grader.authoring.audit.run import Auditor, Options
 from grader.authoring.audit.submissions import try_submissions
-from grader.authoring.audit.writing import write_tests
+from grader.authoring.audit.writing import draft_mistakes, write_tests
 from grader.course.catalog import CourseError
 from grader.errors import reason_of
-from grader.formats.escaping import one_line
+from grader.formats.account import one_line
 
 MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be shown or for a file
 WIDEST = 78  # characters of a line of progress
@@ -102,14 +101,14 @@ class _Progress:
 
 def _show(audit: Audit, options: AuditOptions) -> None:
     if options.form == "terminal":
-        text = shown.terminal(audit, options.names)
+        text = record.terminal(audit, options.names)
     else:
-        text = shown.FORMATS[options.form](audit)
+        text = record.FORMATS[options.form](audit)
     if options.output is None:
         click.echo(text, nl=False)
         return
     _write(options.output, text)
-    click.echo(shown.headline(audit))
+    click.echo(record.headline(audit))
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,27 +1,283 @@
-"""The terminal output of `grade`: reports on standard output, progress on standard error."""
+"""The terminal output of `grade`: reports on standard output, progress on standard error.
+
+Write reports to standard output, a file, a folder, or the channels of a host.
+
+A single format is printed, or written to `--output FILE`. Several formats, or a format with several files,
+go into a folder, under the file names that the host expects. GitHub's channels are also written: annotations
+to standard output, the summary to `$GITHUB_STEP_SUMMARY`, Classroom's result to `$GITHUB_OUTPUT`.
+
+Notice saved files by their times and sizes, which works on every file system.
+
+Show how far a student is: the list of all katas, the bar, the welcome.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from grader.cli.options import GradeOptions, columns
-from grader.cli.output import ReportOutput
-from grader.course.catalog import KataInfo
-from grader.course.changed_statement import note_for
-from grader.course.loading import from_here
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.files import from_here
+from grader.course.state import note_for
+from grader.course.submission import NAMES
 from grader.diagnosis.search_options import SearchOptions
-from grader.formats import account, terminal
+from grader.errors import reason_of
+from grader.formats import Document, account, documents, terminal
+from grader.formats.account import in_markdown, paragraphs, words
 from grader.formats.terminal import View
-from grader.formats.wrapping import paragraphs
+from grader.grading.standings import Standing, listed, matches, standings
 from grader.report import KataReport, Report
 from grader.report_texts import harmless
+
+MARKS = {"passed": "✓", "begun": "▸", "": "·"}
+LEGEND = ("· not started", "▸ begun", "✓ passed")
+AGAIN, NO_FILE = "↻", "!"
+WIDTH = 80  # characters of a line
+LEAST = 24  # characters for a title beside its kata; with less room it goes below
+EFFORT = 13  # characters of a kata's difficulty and minutes
+BAR = 10  # characters
+
+
+def kata_list(course: Course, part: str = "", width: int = WIDTH) -> str:
+    """Return the katas whose name, track or title contains `part` as text, in course order, with a sign for
+    begun and passed, and the score."""
+    found = [one for one in standings(course) if matches(one.info, part)]
+    name_width = max((len(one.info.name) + 2 for one in found), default=0)
+    wide = max((len(one.score) + 2 for one in found if one.score), default=0)
+    lines, track = [], ""
+    for one in found:
+        if one.info.track != track:
+            track = one.info.track
+            lines += ["", f"  {track}"]
+        name = f"{_sign(course, one)} {one.info.name:<{name_width}}"
+        lead = f"  {name}{one.score:<{wide}}{_effort(course, one.info)}"
+        waits = f" (first {listed(one.info.needs)})" if one.info.needs and not one.has_passed else ""
+        lines += _titled(lead, one.info.marked_title + _library(one) + waits, width)
+    signs = [_sign(course, one) for one in found]
+    legend = [*LEGEND, *[f"{AGAIN} passed before, in practice"] * (AGAIN in signs)]
+    legend += [f"{NO_FILE} no file"] * (NO_FILE in signs)
+    legend += ["• easy  ••• hard"] * bool(course.syllabus.katas)
+    legend += ["* changed since"] * any(one.score.endswith("*") for one in found)
+    return "\n".join([*lines[1:], "", _signs(legend, width)]) + "\n"
+
+
+def _library(one: Standing) -> str:
+    """Return the library in which a kata was answered, if it is not its own."""
+    name = NAMES.get(one.state.library, "") if one.mark else ""
+    return f" (in {name})" if name else ""
+
+
+def _sign(course: Course, one: Standing) -> str:
+    """Return the sign of a kata in the list."""
+    if not os.path.lexists(course.stub(one.info)):
+        return NO_FILE
+    return AGAIN if one.state.has_passed and one.mark != "passed" else MARKS[one.mark]
+
+
+def _titled(lead: str, title: str, width: int) -> list[str]:
+    """Return a kata's line with its title, which goes on below if there is little room."""
+    room = width - len(lead)
+    if room >= min(LEAST, len(title)) and room >= max(map(len, title.split())):
+        return words(title, width, lead, " " * len(lead))
+    return [lead.rstrip(), *words(title, width, " " * 6)]
+
+
+def _signs(legend: list[str], width: int) -> str:
+    """Return what the signs mean, each of them on one line."""
+    whole = "   ".join(legend).replace(" ", "\xa0").replace("\xa0" * 3, "   ")
+    return "\n".join(words(whole, width, "  ")).replace("\xa0", " ")
+
+
+def _effort(course: Course, info: KataInfo) -> str:
+    """Return a kata's difficulty and minutes in columns; empty in a course that names no efforts."""
+    effort = course.syllabus.katas.get(info.name)
+    if not effort:
+        return " " * EFFORT if course.syllabus.katas else ""
+    return f"{'•' * effort.difficulty:<3} {effort.minutes:>3} min  "
+
+
+def bar(found: list[Standing], ascii_only: bool = False) -> str:
+    """Return how many katas pass, in all and in each track that is begun."""
+    passed = sum(one.has_passed for one in found)
+    full = BAR * passed // max(len(found), 1)
+    signs = "#-" if ascii_only else "▓░"
+    tracks = dict.fromkeys(one.info.track for one in found if one.mark)
+    parts = [signs[0] * full + signs[1] * (BAR - full) + f" {passed}/{len(found)}"]
+    for track in tracks:
+        passes = [one.has_passed for one in found if one.info.track == track]
+        parts.append(f"{track} {sum(passes)}/{len(passes)}")
+    return "   ".join(parts)
+
+
+def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) -> str:
+    """Return the welcome text: the list of katas, the file to open first and `how` it is graded."""
+    greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
+    how = how or f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}"
+    begin = f"Start with {from_here(course.stub(first))}: its docstring is the statement.\n{how}\n"
+    return f"{paragraphs(greeting, width)}\n\n{kata_list(course, width=width)}\n{paragraphs(begin, width)}"
+
+
+POLL_SECONDS = 0.01  # between two looks at the files; one look takes 0.2 ms
+LOOK_SECONDS = 0.25  # between two looks for files that are missing
+GONE_SECONDS = 0.5  # an editor that writes a new file and renames it takes less
+PAUSE = 0.01  # seconds between two looks while files are being saved
+
+Version = tuple[int, int, int]
+
+
+class SavedFiles:
+    """Notices which of these files were saved. A file that does not exist at the moment is not saved yet:
+    many editors write a new file and rename it."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = tuple(paths)
+        self._known = self._versions()
+        self._missing: dict[Path, float] = {}  # since when
+        self._told: set[Path] = set()
+        self._looked = time.monotonic()
+
+    @property
+    def is_pending(self) -> bool:
+        """True if a file was saved since the last call of `take`."""
+        return bool(self._news())
+
+    def take(self) -> list[Path]:
+        """Return the files that were saved since the last call. A burst of saves is one save: they are
+        returned when no more follow."""
+        news = self._news()
+        while news:
+            time.sleep(PAUSE)
+            before, news = news, self._news()
+            if news == before:
+                break
+        self._known |= news
+        return list(news)
+
+    def take_missing(self) -> list[Path]:
+        """Return the files that do not exist for a while now, each of them once."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return []
+        self._looked, there = now, self._versions()
+        self._missing = {path: self._missing.get(path, now) for path in self._paths if path not in there}
+        gone = {path for path, since in self._missing.items() if now - since >= GONE_SECONDS}
+        news, self._told = gone - self._told, gone
+        for path in news:
+            self._known.pop(path, None)  # so that the same file is noticed when it is back
+        return [path for path in self._paths if path in news]
+
+    def _news(self) -> dict[Path, Version]:
+        return {path: now for path, now in self._versions().items() if self._known.get(path) != now}
+
+    def _versions(self) -> dict[Path, Version]:
+        return {path: found for path in self._paths if (found := _version(path))}
+
+
+def _version(path: Path) -> Version | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+MOST_LINES = 100
+
+
+class ReportOutput:
+    """The requested formats and their destinations.
+
+    The terminal format is written to a file only if it is the only format and `--output` is given.
+    """
+
+    def __init__(self, forms: tuple[str, ...], output: str | None) -> None:
+        file_formats = [form for form in forms if form != "terminal"]
+        #: Whether each report is printed as soon as its kata is graded.
+        self.is_live = "terminal" in forms and (bool(file_formats) or output is None)
+        self.forms = tuple(dict.fromkeys(file_formats if self.is_live else forms))
+        self.output = Path(output) if output else None
+        self._ends_like_a_folder = (output or "").endswith(("/", os.sep))
+        self._require_valid()
+
+    @property
+    def into_folder(self) -> bool:
+        """Whether `--output` is a folder: it exists as one, ends with a slash, or receives several files."""
+        if self.output is None:
+            return False
+        several = len(self.forms) > 1 or any(len(documents(form)) > 1 for form in self.forms)
+        return several or self.output.is_dir() or self._ends_like_a_folder
+
+    def _require_valid(self) -> None:
+        """Raise CourseError if formats would overwrite each other or the output cannot be written."""
+        printed = [form for form in self.forms if not _has_channel(form)]
+        if self.output is None and len(printed) + (self.is_live and bool(printed)) > 1:
+            raise CourseError("Several formats need a folder to go to: `--output FOLDER`.")
+        files = [document.file for form in self.forms for document in documents(form)]
+        repeated = next((file for file in files if files.count(file) > 1), None)
+        if self.into_folder and repeated:
+            clashing = " and ".join(
+                form for form in self.forms if repeated in [document.file for document in documents(form)]
+            )
+            raise CourseError(f"{clashing} both write {repeated}; give each an --output of its own.")
+        self._require_writable()
+
+    def _require_writable(self) -> None:
+        """Raise CourseError, before anything is graded, if the report could not be written."""
+        if self.output is None:
+            return
+        wrong_file = not self.into_folder and not self.output.absolute().parent.is_dir()
+        if wrong_file or (self.into_folder and self.output.exists() and not self.output.is_dir()):
+            what = "no such folder" if wrong_file else "that is a file, and a folder is needed"
+            raise CourseError(f"The report cannot be written to {self.output}: {what}.")
+
+    def write(self, report: Report, view: terminal.View = terminal.DEFAULT) -> None:
+        """Write the report in every requested format; `view` is for the terminal's. Raises CourseError."""
+        for form in self.forms:
+            for number, document in enumerate(documents(form)):
+                text = terminal.render(report, view) if form == "terminal" else document.render(report)
+                self._write_document(document, text, is_main=number == 0)
+
+    def _write_document(self, document: Document, text: str, is_main: bool) -> None:
+        channel = os.environ.get(document.channel, "") if document.channel else ""
+        if channel:
+            _write(Path(channel), text, append=True)
+        if self.output is not None:
+            _write(self.output / document.file if self.into_folder else self.output, text)
+        if document.is_printed or (is_main and self.output is None and not channel):
+            click.echo(text, nl=False)
+
+
+def _has_channel(form: str) -> bool:
+    """Return whether the format's host reads a file or lines of its own."""
+    return any(document.channel or document.is_printed for document in documents(form))
+
+
+def append_to_summary(lines: Sequence[str]) -> None:
+    """Say in the job summary of a workflow that these files, which judge, are not as they came."""
+    channel = os.environ.get(SUMMARY, "")
+    if channel and lines:
+        text = "\n".join(f"- {in_markdown(line, 300)}" for line in lines[:MOST_LINES])
+        head = "## Files that judge are not as they came\n\nThe score below says less than it seems to.\n\n"
+        _write(Path(channel), f"{head}{text}\n\n", append=True)
+
+
+def _write(path: Path, text: str, append: bool = False) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a" if append else "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise CourseError(f"The report cannot be written to {path}: {reason_of(error)}.") from None
+
 
 SHOWN_EVERY = 20  # candidates of a search
 

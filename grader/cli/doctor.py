@@ -15,8 +15,8 @@ from grader.cli.keyboard import command, has_keyboard
 from grader.cli.options import GradeOptions, columns
 from grader.course.catalog import Course
 from grader.course.state import CourseState
-from grader.formats.wrapping import words
-from grader.grading.startup import DeviceMissing, require_library
+from grader.formats.account import words
+from grader.grading.session import DeviceMissing, require_library
 from grader.grading.submission_run import START_SECONDS
 from grader.report import Isolation
 from grader.worker.client import RemoteStudent, WorkerLost

@@ -27,13 +27,12 @@ from grader.cli.options import (
     course_option,
 )
 from grader.course.catalog import Course, KataInfo, open_course
-from grader.course.notebook_cells import is_notebook
 from grader.course.state import CourseState
+from grader.course.submission import is_notebook
 from grader.errors import CourseError
 from grader.formats import NAMES as FORMATS
 from grader.formats import Detail
-from grader.formats.escaping import one_line
-from grader.formats.wrapping import paragraphs
+from grader.formats.account import one_line, paragraphs
 
 #: Words that are typed without dashes, and the options that they mean.
 WORDS = {
@@ -88,7 +87,7 @@ def run(options: GradeOptions) -> int:
     if options.again or options.reset:
         return _bring_back(course, infos, options)
     if options.solution:
-        from grader.cli.solution import show_solution
+        from grader.cli.practice import show_solution
 
         return show_solution(course, infos)
     if options.hint:
@@ -129,7 +128,7 @@ def _start(folder: Path, library: str) -> int:
 
 def _see(course: Course, options: GradeOptions) -> int:
     """Show the student's functions at work."""
-    from grader.cli.see import see
+    from grader.cli.speak import see
 
     return see(course, options)
 
@@ -159,7 +158,7 @@ def _is_loop(options: GradeOptions) -> bool:
 
 def _list(course: Course) -> int:
     """Print all katas, with a mark on those that are begun."""
-    from grader.cli.progress import kata_list
+    from grader.cli.console import kata_list
 
     click.echo(kata_list(course, width=columns()), nl=False)
     return PASSED
@@ -177,7 +176,7 @@ def _tell_next(course: Course) -> int:
 
 def _protect(course: Course, against: Path | None) -> int:
     """Print how the files that judge differ from the release, also into the summary of a workflow."""
-    from grader.cli.output import append_to_summary
+    from grader.cli.console import append_to_summary
     from grader.course.release_manifest import differences
 
     found = differences(course.root, against)
@@ -212,7 +211,7 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     if len(infos) != 1:
         name = next(iter(course.katas), "NAME")
         raise CourseError(f"`--hint` goes with the name of one kata: grade --hint {name}.")
-    from grader.course.hints import next_hint
+    from grader.course.state import next_hint
 
     click.echo(paragraphs(next_hint(course, infos[0]), columns()))
     return PASSED

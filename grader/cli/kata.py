@@ -13,9 +13,9 @@ from grader.authoring.release import WORKFLOWS
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import Course, open_course, shorten
-from grader.formats.escaping import one_line
+from grader.formats.account import one_line
 from grader.formats.gradescope import VISIBILITIES
-from grader.grading.startup import require_library
+from grader.grading.session import require_library
 from grader.values.formatting import counted
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
@@ -65,11 +65,11 @@ def _own_course(folder: Path | None) -> Course:
 @course_option
 def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
     """Create a kata: write drafts of its files. Asks for options that are missing."""
-    from grader.authoring.scaffold import questions, writer
+    from grader.authoring.scaffold import writer
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track)
-    draft = questions.complete_draft(track, name, **options)
+    draft = writer.complete_draft(track, name, **options)
     for path in writer.write_kata(root, draft):
         click.echo(f"wrote {path}")
     where = f" --course {course}" if course else ""
@@ -365,7 +365,7 @@ def wheel(
 ) -> None:
     """Write a wheel of the grader that holds the course, for `grade --start`."""
     from grader.authoring.release.keys import chosen_katas, require_solutions, save
-    from grader.authoring.verify.record import require_verified
+    from grader.authoring.verify.static_checks import require_verified
     from grader.cli.starter import build_course_wheel
 
     here = open_course(course)
@@ -382,8 +382,7 @@ def wheel(
 @course_option
 def record_see(course: Path | None) -> None:
     """Record what the references give, for `grade --see` where a student's katas do not pass yet."""
-    from grader.see.demonstration import open_demonstration
-    from grader.see.recording import write_recording
+    from grader.see.demonstration import open_demonstration, write_recording
 
     here = _own_course(course)
     click.echo(write_recording(here, open_demonstration(here)))
@@ -393,7 +392,7 @@ def record_see(course: Path | None) -> None:
 @course_option
 def overview(course: Path | None) -> None:
     """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""
-    from grader.authoring.overview import overview as table
+    from grader.authoring.preview import overview as table
 
     click.echo(table(_own_course(course)), nl=False)
 
@@ -546,8 +545,7 @@ def notebooks(
     """Write an nbgrader course: a notebook for each kata, an assignment for each track, answer keys."""
     from grader.authoring.release import keys
     from grader.authoring.release.repository import write_release
-    from grader.notebooks.course import course_files
-    from grader.notebooks.optional_dependency import require
+    from grader.notebooks.notebook import course_files, require
 
     require("`kata notebooks`", "nbformat")
     here = _own_course(course)

@@ -15,29 +15,32 @@ from pathlib import Path
 
 import click
 
-from grader.cli.console import error_text, linked, note_text, view_of
+from grader.cli.console import (
+    POLL_SECONDS,
+    SavedFiles,
+    bar,
+    error_text,
+    kata_list,
+    linked,
+    note_text,
+    view_of,
+    welcome,
+)
 from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
 from grader.cli.options import PAGE, PASSED, GradeOptions
 from grader.cli.practice import confirmation, question
-from grader.cli.progress import bar, kata_list, welcome
-from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.changed_statement import statement_of
-from grader.course.files import text_of
-from grader.course.hints import next_hint, next_number
+from grader.course.files import from_here, text_of
 from grader.course.known_solutions import other_way
-from grader.course.libraries import NAMES
-from grader.course.loading import from_here
-from grader.course.state import BEST, STUBS
-from grader.course.stubs import stub_source
-from grader.course.submission import library_of
+from grader.course.state import BEST, STUBS, next_hint, next_number, statement_of, stub_source
+from grader.course.submission import NAMES, library_of
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal
+from grader.formats.account import paragraphs, reflowed, words
 from grader.formats.terminal import View
-from grader.formats.wrapping import paragraphs, reflowed, words
 from grader.grading.grader import Graded
-from grader.grading.session import Session, open_session
+from grader.grading.session import Session, lacks_library, open_session
 from grader.grading.standings import (
     after_pass,
     change,
@@ -48,7 +51,6 @@ from grader.grading.standings import (
     standing,
     standings,
 )
-from grader.grading.startup import lacks_library
 from grader.report import KataReport
 from grader.report_texts import harmless
 from grader.worker.client import Outdated
@@ -311,7 +313,7 @@ class Loop:
 
     def solution(self) -> None:
         """Show the reference beside the file, and other ways to write it."""
-        from grader.cli.solution import solution_text  # it imports what builds releases
+        from grader.cli.practice import solution_text  # it imports what builds releases
 
         self._print(solution_text(self.course, self.current))
 
@@ -319,7 +321,7 @@ class Loop:
         """Return why the reference cannot be shown."""
         if refusal := self.not_passed():
             return refusal
-        from grader.cli.solution import has_solution
+        from grader.cli.practice import has_solution
 
         return "" if has_solution(self.course, self.current) else "This course keeps its solutions to itself."
 

@@ -15,10 +15,10 @@ from grader.course.catalog import open_course
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError
 from grader.formats import Detail
-from grader.formats.wrapping import paragraphs
+from grader.formats.account import paragraphs
 
 if TYPE_CHECKING:
-    from grader.grading.startup import GraderSettings
+    from grader.grading.session import GraderSettings
 
 #: Exit codes. A host may give 0 points for code 2; 3 and 4 say nothing about the submission.
 PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
@@ -112,7 +112,7 @@ def _is_user_error(error: Exception) -> bool:
     """Return whether the error is about the input or this machine, not a fault of the grader."""
     if isinstance(error, CourseError | KataError):
         return True
-    from grader.grading.startup import COMPLAINTS  # imports NumPy
+    from grader.grading.session import COMPLAINTS  # imports NumPy
 
     return isinstance(error, COMPLAINTS)
 
@@ -179,7 +179,7 @@ class GradeOptions(NamedTuple):
     @property
     def grader_settings(self) -> GraderSettings:
         """The options that are passed on to `open_grader`."""
-        from grader.grading.startup import GraderSettings  # imports NumPy
+        from grader.grading.session import GraderSettings  # imports NumPy
 
         seed = {} if self.seed is None else {"seed": self.seed}
         return GraderSettings(self.device, self.isolation, self.key, self.secret, **seed)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from grader.classroom.overrides import Override, Wanted, overrides, read_rows, remove, set_points
+from grader.classroom.policy import Override, Wanted, overrides, read_rows, remove, set_points
 from grader.classroom.store import existing_store, user
 from grader.course.catalog import Course, CourseError
-from grader.formats.escaping import one_line
+from grader.formats.account import one_line
 from grader.values.formatting import counted
 
 AGAIN = "Run `kata grade` again to write it out."

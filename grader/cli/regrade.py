@@ -14,14 +14,14 @@ from pathlib import Path
 
 import click
 
-from grader.classroom.overrides import student_of
+from grader.classroom.policy import student_of
 from grader.classroom.store import Store, existing_store
 from grader.classroom.times import SHOWN
 from grader.cli.options import GradeOptions
 from grader.cli.run import grade_submission
 from grader.course.catalog import Course, CourseError
 from grader.course.secret_seed import seed_of
-from grader.formats.escaping import one_line
+from grader.formats.account import one_line
 
 
 @dataclass(frozen=True)

@@ -11,25 +11,20 @@ from pathlib import Path
 
 import click
 
-from grader.cli.console import Console, view_of
+from grader.cli.console import POLL_SECONDS, Console, ReportOutput, SavedFiles, view_of, welcome
 from grader.cli.options import FAILED, NO_KATAS, PASSED, UNGRADABLE, GradeOptions, columns
-from grader.cli.output import ReportOutput
-from grader.cli.progress import welcome
-from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.notebook_cells import is_notebook, katas_in
-from grader.course.submission import SubmissionRejected
-from grader.formats.escaping import one_line
-from grader.grading.session import Session, open_session
+from grader.course.submission import SubmissionRejected, is_notebook, katas_in
+from grader.formats.account import one_line
+from grader.grading.session import Session, open_session, require_library
 from grader.grading.standings import first_needed, is_begun
-from grader.grading.startup import require_library
 from grader.report import Isolation, Report
 from grader.worker.client import Outdated
 
 
 def grade_submission(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
     """Grade the files of a submission, however they are laid out, and return the exit code."""
-    from grader.classroom.single import laid_out  # zipfile is slow to import
+    from grader.classroom.collector import laid_out  # zipfile is slow to import
 
     assert options.submission is not None
     if options.file or options.exercises or options.watch:

@@ -9,13 +9,18 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from grader.answer_keys.file import LEVEL, repacked
-from grader.answer_keys.lookup import SUFFIX
+from grader.answer_keys.file import LEVEL, SUFFIX, repacked
 from grader.authoring.release import keys
-from grader.authoring.release.repository import ReleaseOutcome, core_files, fill, write_release
-from grader.authoring.release.wheel import build_wheel, zipped
+from grader.authoring.release.repository import (
+    ReleaseOutcome,
+    build_wheel,
+    core_files,
+    fill,
+    write_release,
+    zipped,
+)
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.stubs import INSTALLED, stub_in
+from grader.course.state import INSTALLED, stub_in
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).parent / "templates"

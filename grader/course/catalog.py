@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.course.loading import load_file as load_file  # other modules import these three from here
-from grader.course.loading import parse, read
-from grader.course.loading import shorten as shorten
+from grader.course.files import load_file as load_file  # other modules import these three from here
+from grader.course.files import parse, read
+from grader.course.files import shorten as shorten
 from grader.course.syllabus import Syllabus, read_syllabus
 from grader.errors import CourseError as CourseError
 from grader.errors import KataError

@@ -17,8 +17,8 @@ from typing import Any
 
 from grader.course import general_mistakes
 from grader.course.catalog import Course, KataInfo, load_file
+from grader.course.files import parse, read
 from grader.course.general_mistakes import GENERAL
-from grader.course.loading import parse, read
 from grader.kata import Kata, KataError
 from grader.mistakes import LEVELS
 

@@ -3,28 +3,136 @@
 The file is safe to commit and safe to lose. A kata passes only as long as the digest of its file and of its
 declaration is the one that was graded. A course that cannot be written to has its state in the cache folder.
 A file that cannot be read is kept: one of a newer grader stays as it is, a damaged one gets another name.
+
+Show a kata's hints one at a time; the course's state holds how many were shown.
+
+What changes in a term: a kata has another name (`solutions/renamed.toml`), or a corrected statement, which
+comes beside the code of a student who has begun: `heap.statement.md`.
+
+Find the stub of a kata: a copy that was kept, the installed course, the last one in Git.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import difflib
 import hashlib
 import json
 import os
+import subprocess
 import time
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.course.catalog import Course, KataInfo, shorten
-from grader.course.files import Folder, read_below, read_file
-from grader.course.loading import cache_folder
+from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.files import Folder, cache_folder, read_below, read_file, text_of
+from grader.course.submission import (
+    Submission,
+    SubmissionRejected,
+    decoded,
+    library_of,
+    read_bytes,
+    statement_in_torch,
+    stub_in_torch,
+    text_in_torch,
+)
 from grader.errors import reason_of, too_new
 
 if TYPE_CHECKING:
     from grader.report import KataReport
+
+SUFFIX = ".statement.md"
+MOST_LINES = 6  # of changes, in a note
+FENCE = "~~~~"
+
+
+def statement_of(source: str) -> str | None:
+    """Return the docstring of a file; None if it has none or is no Python."""
+    try:
+        return ast.get_docstring(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def beside(path: Path) -> Path:
+    """Return where the corrected statement of an exercise lies."""
+    return path.with_name(path.stem + SUFFIX)
+
+
+def to_text(kata: str, statement: str, before: str) -> str:
+    """Return the file: what changed, and the whole statement as it is now."""
+    changes = "\n".join(_changes(before, statement))
+    changed = f"What changed:\n\n{FENCE}diff\n{changes}\n{FENCE}\n\n" if before else ""
+    return (
+        f"# The statement of `{kata}` was corrected\n\nYour code is as you left it."
+        f" `grade` judges by this statement. Copy it into\n`{kata}.py`, if you like.\n\n{changed}"
+        f"The statement now:\n\n{FENCE}text\n{statement}\n{FENCE}\n"
+    )
+
+
+def moved(old: str, new: str, place: str) -> str:
+    """Return the file that says where a renamed kata is now."""
+    return (
+        f"# `{old}` is called `{new}` now\n\nIts new file is `{place}`. Copy your code there:"
+        " `grade` judges the\nnew file. Your instructor's `kata grade` takes either.\n"
+    )
+
+
+def note_for(path: Path) -> list[str]:
+    """Return the lines that tell of a corrected statement beside an exercise, and what is different in it.
+
+    There are none without such a file, or if the exercise has that statement already.
+    """
+    note = beside(path)
+    source, text = _read(path), _read(note)
+    _, opened, rest = text.rpartition(f"{FENCE}text\n")
+    statement = rest.removesuffix(f"\n{FENCE}\n")
+    before = statement_of(source) or ""
+    if not opened or not is_changed(before, statement):
+        return []
+    changes = _changes(before, statement) if before else []
+    more = [f"… {len(changes) - MOST_LINES} more lines"] if len(changes) > MOST_LINES else []
+    return [f"The statement was corrected: {note.name} says what it is now.", *changes[:MOST_LINES], *more]
+
+
+def is_changed(before: str, now: str) -> bool:
+    """Return whether two statements differ in more than the library that they speak of."""
+    return statement_in_torch(before) != statement_in_torch(now)
+
+
+def _changes(before: str, now: str) -> list[str]:
+    """Return the lines that went, with a minus, and those that came, with a plus."""
+    lines = difflib.unified_diff(before.splitlines(), now.splitlines(), n=0, lineterm="")
+    return [line for line in list(lines)[2:] if not line.startswith("@@") and line[1:].strip()]
+
+
+def _read(path: Path) -> str:
+    try:
+        return decoded(read_bytes(path, path.name), path.name)
+    except SubmissionRejected:
+        return ""
+
+
+STATEMENTS_FILE = Path("solutions", "renamed.toml")
+
+
+def renamed(course: Course) -> dict[str, str]:
+    """Return the new name of each old one, of katas that exist. Raises CourseError if the file is damaged."""
+    path = course.root / STATEMENTS_FILE
+    if not path.is_file():
+        return {}
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise CourseError(
+            f'{STATEMENTS_FILE.as_posix()} is damaged: it has a line old = "new" for each kata.'
+        ) from None
+    return {old: new for old, new in found.items() if isinstance(new, str) and old != new}
 
 
 FOLDER, FILE, VERSION = ".dojo", "state.json", 1
@@ -221,3 +329,98 @@ class Versions:
     def _write(self, kind: str, name: str, data: bytes) -> None:
         with Folder(self.folder, makes=True, follows_links=False) as folder:
             folder.write(kind, name, data=data)
+
+
+#: The course in the package; only in wheels that `kata wheel` builds.
+INSTALLED = Path(__file__).resolve().parents[1] / "starter.zip"
+MOST_COMMITS = 20  # of a file, that are searched for its stub
+
+
+def stub_source(course: Course, info: KataInfo, versions: Versions, library: str = "") -> bytes | None:
+    """Return the stub of a kata: the copy that was kept, the one in the installed wheel, or the last one that
+    was committed to Git; the one in `library`, or in PyTorch for a file in PyTorch. None if there is none."""
+    now = library_of(info, text_of(course.stub(info)))
+    library = library or (now if now != info.library else "")
+    found = (stub_in(library, info, data) for data in _stubs(course, info, versions) if data)
+    return next((data for data in found if library in ("", library_of(info, data.decode()))), None)
+
+
+def _stubs(course: Course, info: KataInfo, versions: Versions) -> Iterator[bytes | None]:
+    yield versions.kept(STUBS, info)
+    yield _in_wheel(info)
+    yield _in_git(info, course.stub(info))
+
+
+def stub_in(library: str, info: KataInfo, data: bytes) -> bytes:
+    """Return a stub in `library`, if that is PyTorch and the kata may be answered in it; else as it is."""
+    if library != "torch" or library == info.library or library not in info.libraries:
+        return data
+    return stub_in_torch(data.decode()).encode()
+
+
+def is_untouched(info: KataInfo, data: bytes) -> bool:
+    with suppress(SubmissionRejected, SyntaxError, ValueError, RecursionError, MemoryError):
+        return not Submission(info, decoded(data, info.name), info.name).touched
+    return False
+
+
+def _in_wheel(info: KataInfo) -> bytes | None:
+    import zipfile  # the loop starts without it
+
+    with suppress(OSError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(INSTALLED) as archive:
+        return archive.read(f"exercises/{info.track}/{info.name}.py")
+    return None
+
+
+def _in_git(info: KataInfo, path: Path) -> bytes | None:
+    """Return the last committed version of the file that is a stub."""
+    commits = (
+        _git(path, "log", f"--max-count={MOST_COMMITS}", "--format=%H", "--", path.name).decode().split()
+    )
+    versions = (_git(path, "show", f"{commit}:./{path.name}") for commit in commits)
+    return next((data for data in versions if data and is_untouched(info, data)), None)
+
+
+def _git(path: Path, *words: str) -> bytes:
+    """Return what Git prints in the folder of a file; nothing if it fails or is missing."""
+    with suppress(OSError):
+        return subprocess.run(["git", "-C", str(path.parent), *words], capture_output=True).stdout
+    return b""
+
+
+def next_hint(course: Course, info: KataInfo, again: str = "grade --hint") -> str:
+    """Return a hint with its number and the command for the next one: first the hint that speaks of the
+    mistake in the file, once, then the one after those shown in order. After the last one it says so, and
+    begins again."""
+    if not info.hints:
+        return f"{info.name} has no hints: its statement says it all."
+    state = CourseState(course)
+    known = state.kata(info.name)
+    number = next_number(info, known)
+    if not number:
+        state.change(info.name, hints=0)
+        total = len(info.hints)
+        shown = f"all {total} hints" if total > 1 else "the only hint"
+        return f"You have seen {shown} of {info.name}. The first comes next."
+    if _speaks_of_mistake(info, known):
+        seen = number if number == known.hints + 1 else known.hints  # so that it is not shown twice in a row
+        state.change(info.name, hinted=known.mistake, hints=seen)
+    else:
+        state.change(info.name, hints=number)
+    more = "" if number == len(info.hints) or not again else f"\n\nOne more:  {again} {info.name}"
+    text = info.hints[number - 1]
+    if library_of(info, text_of(course.stub(info))) != info.library:
+        text = text_in_torch(text)
+    return f"Hint {number} of {len(info.hints)}: {text}{more}"
+
+
+def next_number(info: KataInfo, known: KataState) -> int:
+    """Return the number of the hint that comes next, from 1; 0 after the last."""
+    if _speaks_of_mistake(info, known):
+        return info.hint_for[known.mistake]
+    return known.hints + 1 if known.hints < len(info.hints) else 0
+
+
+def _speaks_of_mistake(info: KataInfo, known: KataState) -> bool:
+    """Return whether a hint speaks of the mistake that was named last and was not shown for it yet."""
+    return known.mistake in info.hint_for and known.mistake != known.hinted

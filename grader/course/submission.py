@@ -1,17 +1,176 @@
-"""Read and parse a submission's source without running it."""
+"""Read and parse a submission's source without running it.
+
+Read the cells of a notebook that answer a kata, as plain JSON: without Jupyter and without running code.
+
+A cell answers a kata if it begins with `%%kata NAME`, also below magics that run a cell, such as `%%time`; if
+it has no such line, the name is its `grade_id` for nbgrader. Of several such cells the last written one
+counts, as when all cells are run; without one, the last stub. Its source is what the kernel runs: `code_of`
+takes out the magics for the magic `%grade`, for `grade FILE` and for `nbgrader autograde` alike.
+
+Find the library functions that a kata asks students to build in a source.
+
+This is a deterrent, as is the refusal while a submission runs: it can find ways around both.
+
+Say in PyTorch's words what a NumPy kata says, for those who answer it in PyTorch: its stub, its hints and
+the messages of a report.
+"""
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from grader.course.catalog import KataInfo, shorten
 from grader.course.files import NotReadable, TooLarge, read_below, read_file, source_text
 from grader.errors import reason_of
+from grader.kata import Kata
+
+NAMES = {"numpy": "NumPy", "torch": "PyTorch"}
+WIDTH = 88  # characters of a line in a statement
+#: What is written in NumPy, and the same in PyTorch.
+WORDS = (
+    (r"\bnp\.ndarray\b", "torch.Tensor"),
+    (r"\b[Aa] Python or NumPy (float|int)\b", r"a Python \1 or a tensor of no axes"),
+    (r"\b([Aa])n array\b", r"\1 tensor"),
+    (r"\barray(s?)\b", r"tensor\1"),
+    (r"\bArray(s?)\b", r"Tensor\1"),
+    (r"\bNumPy\b", "PyTorch"),
+    (r"\bany integer dtype\b", "int32 or int64"),
+)
+#: The same in texts that are not the statement, which names no arguments of library functions.
+ARGUMENTS = ((r"\bkeepdims\b", "keepdim"), (r"\baxis=", "dim="), (r"\bnp\.", "torch."))
+DESCRIBED = re.compile(r"\b(bool|u?int\d+|b?float\d+|complex\d+) (?=\((?:[a-z_]+=)?\d|\(\))")
+SENTENCE = re.compile(r"(?<=\.) +(?=[A-Z])")
+
+
+def stub_in_torch(source: str) -> str:
+    """Return the stub of a NumPy kata as a stub in PyTorch: its import, its types and the words of its
+    statement are changed. A stub in PyTorch stays as it is."""
+    found = ast.parse(source).body[:1]
+    end = (found[0].end_lineno or 0) if found and ast.get_docstring(ast.parse(source)) else 0
+    lines = source.splitlines(keepends=True)
+    code = re.sub(r"(?m)^import numpy as np$", "import torch", "".join(lines[end:]))
+    return statement_in_torch("".join(lines[:end])) + _in_torch(code, WORDS)
+
+
+def statement_in_torch(statement: str) -> str:
+    """Return a statement in PyTorch's words, without the sentences on single functions of NumPy."""
+    return "\n\n".join(
+        _filled(_in_torch(_without_functions(part), WORDS)) for part in statement.split("\n\n")
+    )
+
+
+def text_in_torch(text: str) -> str:
+    """Return a hint, a sentence on a mistake or one of the grader's messages in PyTorch's words."""
+    return shape_in_torch(_in_torch(text, (*WORDS, *ARGUMENTS)))
+
+
+def shape_in_torch(text: str) -> str:
+    """Return a text with `float32 tensor (2, 3)` in place of `float32 (2, 3)`."""
+    return DESCRIBED.sub(r"\1 tensor ", text)
+
+
+def _in_torch(text: str, words: tuple[tuple[str, str], ...]) -> str:
+    for pattern, replacement in words:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def _without_functions(paragraph: str) -> str:
+    """Return a paragraph without the sentences that name a function of NumPy, which hold there alone."""
+    if not re.search(r"\bnp\.(?!ndarray\b)", paragraph):
+        return paragraph
+    kept = [text for text in SENTENCE.split(" ".join(paragraph.split())) if "np." not in text]
+    return " ".join(kept)
+
+
+def _filled(paragraph: str) -> str:
+    """Return a paragraph of prose in lines that are not too long; one with columns as it is."""
+    lines = paragraph.splitlines()
+    if all(len(line) <= WIDTH for line in lines) or any(line.startswith(" ") for line in lines):
+        return paragraph
+    import textwrap  # takes milliseconds, and few stubs need it
+
+    return textwrap.fill(" ".join(lines), WIDTH, break_on_hyphens=False) + "\n" * paragraph.endswith("\n")
+
+
+#: PyTorch has most functions in several modules; a rule that names one of them applies to all.
+PLACES = ("torch", "torch.nn.functional", "torch.special", "torch.Tensor")
+
+
+def forbidden_names(kata: Kata) -> list[str]:
+    """Return the dotted names of all functions that the kata's rules forbid."""
+    return sorted(everywhere(name for rule in kata.rules for name in rule.forbidden))
+
+
+def first_use(source: str, names: tuple[str, ...], methods: bool = False) -> tuple[str, int] | None:
+    """Return the first of the dotted names that the source uses, and its line, or None. Import aliases are
+    resolved. With `methods`, `value.name` counts as a tensor method unless value is `self` or a module."""
+    tree = ast.parse(source)
+    aliases = _aliases(tree)
+    wanted = everywhere(names)
+    uses = [
+        (name, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name | ast.Attribute)
+        for name in (_dotted(node, aliases), _method(node, aliases) if methods else "")
+        if name in wanted
+    ]
+    return min(uses, key=lambda use: use[1], default=None)
+
+
+def _method(node: ast.expr, aliases: dict[str, str]) -> str:
+    """Return `torch.Tensor.name` for `value.name` if the value may be a tensor, else an empty text."""
+    if not isinstance(node, ast.Attribute) or _dotted(node, aliases).startswith(("self.", "super.")):
+        return ""
+    return "" if _chain(node)[0] in aliases else f"torch.Tensor.{node.attr}"
+
+
+def _aliases(tree: ast.AST) -> dict[str, str]:
+    """Return the full dotted name of each imported name."""
+    aliases: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                top = name.name.split(".")[0]
+                aliases[name.asname or top] = name.name if name.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            aliases.update({a.asname or a.name: f"{node.module}.{a.name}" for a in node.names})
+    return aliases
+
+
+def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
+    """Return the full dotted name of `a.b.c`, or an empty text if the chain starts with no name."""
+    root, attributes = _chain(node)
+    return ".".join([aliases.get(root, root), *attributes]) if root else ""
+
+
+def _chain(node: ast.expr) -> tuple[str, list[str]]:
+    """Return `a` and `["b", "c"]` for `a.b.c`; the first is empty if the chain starts with no name."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    return (node.id if isinstance(node, ast.Name) else ""), attributes[::-1]
+
+
+def everywhere(forbidden: Iterable[str]) -> frozenset[str]:
+    """Return the names, and those of the same functions in PyTorch's other modules."""
+    names = set(forbidden)
+    for dotted in tuple(names):
+        place, _, name = dotted.rpartition(".")
+        if place in PLACES:
+            names |= {f"{other}.{name}" for other in PLACES}
+    return frozenset(names)
+
 
 MAX_BYTES = 1 << 20
 LFS = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
@@ -270,3 +429,197 @@ def _raises_not_implemented(node: ast.stmt) -> bool:
         return False
     raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+
+
+SUFFIX = ".ipynb"
+LARGEST = 32 * MAX_BYTES  # the outputs in a notebook may contain images
+MOST_VALUES = 1_000_000  # in a notebook, which takes a hundred bytes of memory for each
+MOST_CELLS = 10_000
+MOST_SOURCE = 256 << 10  # bytes of all cells that answer one kata
+LARGEST_STUB = 64 << 10  # bytes; a longer cell is no stub
+OPENING = re.compile(r"%%kata[ \t]+(\w+)[ \t]*(?:\r?\n|$)")
+#: Cell magics whose cell the kernel runs as code.
+RUNNING = re.compile(r"%%(?:time|timeit|capture|prun)\b.*(?:\n|$)")
+BLANK = re.compile(r"[ \t]*\r?\n")
+#: Lines that only a kernel can run: `%magic`, `!command`, `?name`, `name?`; those assigned; those with code.
+LINE_MAGIC = re.compile(r"[ \t]*(?:%%?[A-Za-z_]|!|\?+[A-Za-z_]|[A-Za-z_][\w.]*\?{1,2}[ \t]*$)")
+ASSIGNED = re.compile(r"([ \t]*[A-Za-z_][\w., \t]*=[ \t]*)(?:!|%[A-Za-z_])")
+TIMED = re.compile(r"([ \t]*)%time[ \t]+(?!-)")
+#: What a line holds besides code: comments, strings, and brackets that join lines.
+TOKEN = re.compile(
+    r"""#.*|\\.|(?P<quote>\'{3}|"{3})|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(?P<bracket>[][(){}])"""
+)
+
+OPENED, CLOSED = tuple("([{"), tuple(")]}")
+
+WITH_VALUE = ("--key", "--device")  # options of %grade
+
+Cell = Mapping[str, Any]
+
+
+def is_notebook(file: Path) -> bool:
+    return file.suffix == SUFFIX
+
+
+def score_id(kata_name: str) -> str:
+    """Return nbgrader's `grade_id` of the cell that shows a kata's score; the answer's is the kata's name."""
+    return f"{kata_name}-score"
+
+
+def source_of(path: Path, kata_name: str) -> str:
+    """Return the code of the cell that answers a kata, with the line numbers of the cell. Raises
+    SubmissionRejected if there is none."""
+    return answer_in(read_cells(path), kata_name, shorten(path))
+
+
+def answer_in(cells: list[Cell], kata_name: str, label: str) -> str:
+    """Return the code of the cell that answers a kata. Raises SubmissionRejected if there is none."""
+    return require_answer(answer_to(kata_name, cells), kata_name, label)
+
+
+def require_answer(answer: str | None, kata_name: str, label: str) -> str:
+    """Return `answer`. Raises Unreadable if it is None: what the cells hold is not known to be an answer."""
+    if answer is None:
+        raise Unreadable(f"{label} holds no answer: no cell begins with %%kata {kata_name}.")
+    return answer
+
+
+def read_from_notebook(info: KataInfo, path: Path) -> Submission:
+    """Return a notebook's answer to one kata as a submission. Raises SubmissionRejected."""
+    return parse(info, source_of(path, info.name), f"{shorten(path)} (cell {info.name})")
+
+
+def katas_in(path: Path, known: Iterable[str]) -> list[str]:
+    """Return the katas among `known` that a notebook answers, in the order of `known`. Raises
+    SubmissionRejected if the file is not a notebook."""
+    cells = read_cells(path)
+    return [name for name in known if answer_to(name, cells) is not None]
+
+
+def answer_to(kata_name: str, cells: Iterable[Cell]) -> str | None:
+    """Return the code of the cell that counts, without its magic, or None if no cell answers the kata."""
+    opened = (
+        (grade_id(cell), *opening_of(text_of(cell))) for cell in cells if cell.get("cell_type") == "code"
+    )
+    own = [code for marked, named, code in opened if kata_name == (named or marked)]
+    if sum(map(len, own)) > MOST_SOURCE:
+        raise Unreadable(f"The cells of {kata_name} hold more than {MOST_SOURCE >> 10} KiB of code.")
+    answers = list(map(code_of, own))
+    written = [answer for answer in answers if len(answer) > LARGEST_STUB or not is_unwritten(answer)]
+    return next(iter((written or answers)[-1:]), None)
+
+
+def grade_id(cell: Cell) -> str:
+    """Return nbgrader's `grade_id` of a cell, or an empty text if it has none."""
+    metadata = cell.get("metadata")
+    marks = metadata.get("nbgrader") if isinstance(metadata, Mapping) else None
+    name = marks.get("grade_id") if isinstance(marks, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def text_of(cell: Cell) -> str:
+    """Return a cell's source, which a notebook stores as a text or as a list of lines."""
+    source = cell.get("source", "")
+    lines = source if isinstance(source, list) else [source]
+    return "".join(line for line in lines if isinstance(line, str))
+
+
+def opening_of(source: str) -> tuple[str, str]:
+    """Return the kata that a cell names by `%%kata`, or "", and its code, with an empty line in place of each
+    magic above it, so that line numbers stay the same. Magics that run the cell may stand above or below."""
+    name, at, above = "", 0, ""
+    while found := BLANK.match(source, at) or RUNNING.match(source, at) or OPENING.match(source, at):
+        if found.re is OPENING and name:
+            break
+        name = found[1] if found.re is OPENING else name
+        at, above = found.end(), above + "\n"
+    return (name, above + source[at:]) if name else ("", source)
+
+
+def code_of(source: str) -> str:
+    """Return the code of a cell that the kernel runs, without what only a kernel can run.
+
+    `%time f(x)` becomes `f(x)`, what is assigned from a magic or a command is None, and any other such line
+    is `pass` and a comment. A source without such lines, and valid Python, stays as it is.
+    """
+    source = opening_of(f"%%kata _\n{source}")[1][1:] if source.lstrip().startswith("%%") else source
+    lines, within, depth = source.split("\n"), "", 0
+    is_code = is_joined = False  # by a backslash at the end of a line of code, or of a magic
+    for number, line in enumerate(lines):
+        begins = not within and depth <= 0 and not is_code
+        if is_joined or (begins and (LINE_MAGIC.match(line) or ASSIGNED.match(line))):
+            lines[number] = "" if is_joined else _as_code(line)
+            is_joined = line.endswith("\\")
+        else:
+            within, depth = _state_after(line, within, depth)
+            is_code = line.endswith("\\")
+    changed = "\n".join(lines)
+    return changed if changed != source and not _is_python(source) else source
+
+
+def _as_code(line: str) -> str:
+    """Return a line with a magic as Python."""
+    if timed := TIMED.match(line):
+        return timed[1] + line[timed.end() :]
+    if assigned := ASSIGNED.match(line):
+        return f"{assigned[1]}None  # {line.strip()}"
+    return f"{line[: len(line) - len(line.lstrip())]}pass  # {line.strip()}"
+
+
+def _state_after(line: str, within: str, depth: int) -> tuple[str, int]:
+    """Return the quotes of the text that is open after a line, or "", and how many brackets are."""
+    at = 0
+    while at < len(line):
+        if within:
+            end = re.compile(rf"(?:\\.|(?!{within}).)*{within}").match(line, at)
+            if end is None:
+                return within, depth
+            at, within = end.end(), ""
+        elif found := TOKEN.search(line, at):
+            at, within = found.end(), found["quote"] or ""
+            depth += (found["bracket"] in OPENED) - (found["bracket"] in CLOSED)
+        else:
+            break
+    return within, depth
+
+
+def _is_python(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def katas_asked(source: str) -> list[str]:
+    """Return the katas that a cell grades with `%grade`."""
+    words = [line.split() for line in source.splitlines() if line.startswith("%grade")]
+    pairs = [pair for line in words for pair in pairwise(line)]
+    return [word for before, word in pairs if not word.startswith("-") and before not in WITH_VALUE]
+
+
+def read_cells(path: Path) -> list[Cell]:
+    """Return all cells of a notebook. Raises SubmissionRejected if the file is not a notebook."""
+    label = shorten(path)
+    return cells_in(read_bytes(path, label, LARGEST, "a notebook"), label)
+
+
+@lru_cache(maxsize=1)  # a notebook with forty katas is asked for each
+def cells_in(data: bytes, label: str) -> list[Cell]:
+    """Return all cells of a notebook given as bytes. Raises Unreadable if it is not a notebook, or holds so
+    many values that reading them would take all memory."""
+    text = utf8(data, label, LARGEST)
+    if sum(map(text.count, "{[,")) > MOST_VALUES:
+        raise Unreadable(f"{label} holds more than {MOST_VALUES:,} values; clear its outputs and save it.")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError, MemoryError):
+        raise Unreadable(f"{label} is no notebook, or a damaged one: it cannot be read as JSON.") from None
+    cells = found.get("cells") if isinstance(found, dict) else None
+    if not isinstance(cells, list):
+        raise Unreadable(
+            f"{label} holds no cells; open it in Jupyter and save it as a notebook of version 4."
+        )
+    if len(cells) > MOST_CELLS:
+        raise Unreadable(f"{label} holds more than {MOST_CELLS:,} cells.")
+    return [cell for cell in cells if isinstance(cell, dict)]

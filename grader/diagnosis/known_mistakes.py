@@ -20,8 +20,8 @@ from grader.checks.runner import Failure, judge_case, run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers
 from grader.diagnosis.similarity import record
-from grader.worker.batch import run_together
 from grader.worker.in_process import LocalStudent
+from grader.worker.student import run_together
 
 
 class KnownMistake(Protocol):

@@ -10,8 +10,7 @@ from typing import Any
 from grader.answer_keys.answers import Answer, Recorded
 from grader.checks.runner import Failure
 from grader.values.arrays import dtype_name, float_dtype, terms_of
-from grader.values.comparison import Tolerance, epsilon_of, first_difference
-from grader.values.tolerance import FLOAT32_SOURCES, LOST_DIGITS
+from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Tolerance, epsilon_of, first_difference
 from grader.worker.protocol.codec import Handle, TensorOutline
 from grader.worker.student import Call
 

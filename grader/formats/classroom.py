@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from grader.formats import Document, account
-from grader.formats.escaping import logged, number, one_line
+from grader.formats.account import logged, number, one_line
 from grader.report import KataReport, Report
 from grader.report_texts import legible
 

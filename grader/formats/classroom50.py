@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.formats import Document, account, summary
-from grader.formats.escaping import one_line
+from grader.formats.account import one_line
 from grader.report import KataReport, Report
 from grader.report_texts import legible
 

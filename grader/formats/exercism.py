@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from grader.formats import Document, account
-from grader.formats.escaping import one_line, plain
+from grader.formats.account import one_line, plain
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.formats import Document, account, summary
-from grader.formats.escaping import one_line, points
+from grader.formats.account import one_line, points
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 

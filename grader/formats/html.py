@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.formats import Document, account, pages
-from grader.formats.escaping import points
+from grader.formats.account import points
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible, legible_kata
 

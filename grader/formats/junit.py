@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from grader.formats import Document, account
-from grader.formats.escaping import one_line, plain, points
+from grader.formats.account import one_line, plain, points
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 

@@ -6,8 +6,7 @@ The last line begins with `grade: ` and holds the points. An editor that watches
 from __future__ import annotations
 
 from grader.formats import Document, account
-from grader.formats.account import Cause
-from grader.formats.escaping import one_line, points
+from grader.formats.account import Cause, one_line, points
 from grader.report import KataReport, Report
 from grader.report_texts import legible, without_commands
 

@@ -15,8 +15,7 @@ from markupsafe import Markup
 
 from grader.drawing import svg
 from grader.formats import account
-from grader.formats.account import LONGEST
-from grader.formats.escaping import plain, points
+from grader.formats.account import LONGEST, plain, points
 from grader.report import Picture
 
 TEMPLATES = Path(__file__).parent / "templates"

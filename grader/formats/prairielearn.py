@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from grader.formats import Document, account
-from grader.formats.escaping import number, one_line, plain, points
+from grader.formats.account import number, one_line, plain, points
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.formats import account
-from grader.formats.account import Cause
-from grader.formats.escaping import fenced, in_markdown, points
+from grader.formats.account import Cause, fenced, in_markdown, points
 from grader.report import KataReport, Report
 from grader.report_texts import legible
 

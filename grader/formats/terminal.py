@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.formats import Detail, Document, account
-from grader.formats.account import WIDEST, Cause
-from grader.formats.escaping import points, quoted
-from grader.formats.wrapping import words
+from grader.formats.account import WIDEST, Cause, points, quoted, words
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible, legible_kata, without_commands
 

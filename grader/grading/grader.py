@@ -14,27 +14,24 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 import grader
-from grader.answer_keys.lookup import Keyring
+from grader.answer_keys.file import Keyring
 from grader.cases import generation
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import checks_of
 from grader.checks.questions import written_answers
-from grader.checks.runner import CheckResult
-from grader.checks.unearned import unearned
+from grader.checks.runner import CheckResult, unearned
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
-from grader.course.rules import first_use
-from grader.course.submission import Submission
-from grader.grading.limits import JudgingStopped, limited
+from grader.course.submission import Submission, first_use
 from grader.grading.missing_return import missing_return, reported_once
 from grader.grading.report_builder import as_check, as_repair, in_torch, smallest
-from grader.grading.submission_run import SubmissionRun
+from grader.grading.submission_run import JudgingStopped, SubmissionRun, limited
 from grader.kata import Kata, Library, hundredths
 from grader.report import CheckReport, Cost, Isolation, KataReport, Mistake, Part, Provenance
 from grader.report_texts import bounded, with_places
-from grader.worker.process import WorkerFactory
+from grader.worker.fork_server import WorkerFactory
 
 if TYPE_CHECKING:
     from grader.diagnosis.matcher import MistakeMatcher, Naming

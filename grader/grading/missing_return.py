@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from grader.checks.runner import CheckResult, Failure
-from grader.grading.pictures import place_of
+from grader.grading.report_builder import place_of
 from grader.report import CheckReport, Place
 from grader.worker.protocol.codec import Handle
 from grader.worker.student import Call

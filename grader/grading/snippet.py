@@ -21,8 +21,7 @@ from grader.cases.state import EARLIER_CALLS
 from grader.checks.runner import Failure
 from grader.values.arrays import is_contiguous, leaves, to_numpy
 from grader.worker.protocol.codec import Handle, forwards, span_of
-from grader.worker.proxies import RemoteObject
-from grader.worker.student import Call
+from grader.worker.student import Call, RemoteObject
 
 IMPORTS = {
     "np.": "import numpy as np",

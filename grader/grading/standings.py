@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.course.catalog import Course, KataInfo, shorten
-from grader.course.loading import from_here
+from grader.course.files import from_here
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
 from grader.formats import account
-from grader.formats.escaping import points
+from grader.formats.account import points
 from grader.report import KataReport
 from grader.report_texts import harmless
 

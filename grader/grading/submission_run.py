@@ -1,22 +1,29 @@
-"""Run every check on one submission; a worker that is lost is replaced."""
+"""Run every check on one submission; a worker that is lost is replaced.
+
+Limit the CPU time and the memory that the grader itself spends on one submission.
+
+The size of an answer is limited before it is decoded, but what a law computes from it is not. The time limit
+counts this process's CPU time. The memory limit covers what is allocated while judging.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
-from grader.cases.cost import measured
+from grader.cases.oracle import measured
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import is_measured
 from grader.checks.parts import Parts
 from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
-from grader.course.rules import forbidden_names
-from grader.course.submission import Submission, SubmissionRejected, unwritten_parts
+from grader.course.submission import Submission, SubmissionRejected, forbidden_names, unwritten_parts
 from grader.expect import SubmissionFailed
-from grader.grading.limits import JudgingStopped, limited
 from grader.kata import Kata
 from grader.report import CheckStatus, Cost, Isolation
 from grader.report_texts import MEDDLED
@@ -27,8 +34,66 @@ from grader.worker.client import (
     RemoteStudent,
     WorkerLost,
 )
-from grader.worker.process import Process, WorkerFactory
-from grader.worker.protocol.channel import Flooded
+from grader.worker.fork_server import Process, WorkerFactory
+from grader.worker.protocol.channel import Flooded, address_space
+
+MEMORY = 400 * 2**20  # bytes of address space beyond what the process has already
+
+
+class JudgingStopped(BaseException):
+    """Judging took too long. It is a BaseException, so that `except Exception` in a law cannot catch it."""
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise JudgingStopped in the block after so many CPU seconds, and MemoryError beyond the memory limit.
+    There is no limit on systems without these features; the time limit needs the main thread."""
+    with time_limit(seconds, _stop), _memory_limit():
+        yield
+
+
+def _stop(_frame: FrameType | None) -> None:
+    raise JudgingStopped
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float, on_timeout: Callable[[FrameType | None], None]) -> Iterator[None]:
+    """Call `on_timeout` with the running frame after so many CPU seconds in the block. It raises what ends
+    the block. There is no limit on systems without timers, and none outside of the main thread."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # Python defines this signature
+        on_timeout(frame)
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+@contextlib.contextmanager
+def _memory_limit() -> Iterator[None]:
+    used = address_space()
+    if not used:
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = used + MEMORY
+    if resource.RLIM_INFINITY not in (soft, most):
+        most = min(soft, most)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
 
 START_SECONDS = 60.0  # wall time: a new interpreter first imports PyTorch, perhaps on a busy machine
 LOAD_SECONDS = 20.0

@@ -21,16 +21,13 @@ from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
 from traitlets import Enum, Unicode
 
-from grader.answer_keys.file import KeyUnusable
-from grader.answer_keys.lookup import FOLDER
-from grader.course import notebook_cells
+from grader.answer_keys.file import FOLDER, KeyUnusable
+from grader.course import submission
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
-from grader.course.notebook_cells import SUFFIX, require_answer
-from grader.course.submission import Submission, parse
-from grader.grading.startup import GraderSettings, IsolationMissing, grade_read, open_grader
+from grader.course.submission import SUFFIX, Submission, parse, require_answer
+from grader.grading.session import GraderSettings, IsolationMissing, grade_read, open_grader
 from grader.kata import KataError
-from grader.notebooks.notebook import cell_metadata
-from grader.notebooks.outputs import outputs_of
+from grader.notebooks.notebook import cell_metadata, outputs_of
 from grader.report import KataReport
 
 #: Grades a kata's answer; arguments: the kata, the answer's source or None, the notebook's name.
@@ -109,7 +106,7 @@ class Restore(NbGraderPreprocessor):
             metadata, sources = _released_metadata(known), {cell.name: cell for cell in known.source_cells}
             texts = {name: (cell.cell_type, cell.source) for name, cell in sources.items()}
         for cell in reversed(nb.cells):
-            name = notebook_cells.grade_id(cell)
+            name = submission.grade_id(cell)
             cell.metadata.pop("nbgrader", None)
             if name in metadata:
                 cell.metadata["nbgrader"] = metadata.pop(name)
@@ -153,7 +150,7 @@ class Judge(NbGraderPreprocessor):
     def preprocess(self, nb: Any, resources: Resources) -> tuple[Any, Resources]:
         graded = [cell for cell in nb.cells if is_grade(cell) and not is_solution(cell)]
         requested = [
-            (cell, notebook_cells.katas_asked(cell.source)) for cell in graded if cell.cell_type == "code"
+            (cell, submission.katas_asked(cell.source)) for cell in graded if cell.cell_type == "code"
         ]
         if not all(names for _, names in requested):
             self.log.warning("Tests other than katas': the student's code is run with your rights.")
@@ -172,7 +169,7 @@ class Judge(NbGraderPreprocessor):
         infos = [course.kata_info(name) for name in _assigned_katas(place)]
         grade_cell = open_cell_grader(course, infos, GradingTerms(self.key, self.isolation))
         for cell, name in judged:
-            answer = notebook_cells.answer_to(name, nb.cells)
+            answer = submission.answer_to(name, nb.cells)
             kata = grade_cell(course.kata_info(name), answer, place["notebook"])
             cell.outputs = outputs_of(kata, float(cell.metadata.nbgrader["points"]))
             self.log.info("%s: %s of %s points", name, kata.score / 100, kata.max_score / 100)
@@ -183,4 +180,4 @@ def _assigned_katas(place: dict[str, str]) -> list[str]:
     with Gradebook(place["db_url"]) as gradebook:
         notebooks = gradebook.find_assignment(place["assignment"]).notebooks
         sources = [cell.source for notebook in notebooks for cell in notebook.source_cells]
-    return sorted({name for source in sources for name in notebook_cells.katas_asked(source)})
+    return sorted({name for source in sources for name in submission.katas_asked(source)})

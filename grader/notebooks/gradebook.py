@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Any
 
 from grader.course.catalog import CourseError, KataInfo
-from grader.course.notebook_cells import score_id
-from grader.notebooks.optional_dependency import require
+from grader.course.submission import score_id
+from grader.notebooks.notebook import require
 
 
 def write_scores(

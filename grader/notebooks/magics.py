@@ -20,10 +20,9 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
-from grader.course.notebook_cells import code_of
-from grader.course.submission import is_unwritten
+from grader.course.submission import code_of, is_unwritten
 from grader.kata import KataError
-from grader.notebooks.outputs import frame_bundle, mime_bundle, score_of
+from grader.notebooks.notebook import frame_bundle, mime_bundle, score_of
 from grader.report import KataReport, ReportError, from_json
 
 Result = TypeVar("Result")
@@ -90,7 +89,7 @@ class KataMagics(Magics):
     @line_magic
     def hint(self, line: str) -> None:
         """%hint NAME: print the next hint for a kata."""
-        from grader.course.hints import next_hint
+        from grader.course.state import next_hint
 
         course = _or_usage_error(_course)
         info = _or_usage_error(lambda: course.kata_info(line.strip()))

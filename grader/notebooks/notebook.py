@@ -1,19 +1,159 @@
-"""Write the instructor's notebook: a statement, an answer cell and a score cell for each kata."""
+"""Write the instructor's notebook: a statement, an answer cell and a score cell for each kata.
+
+The code of a kata's cell, with the reference solution between nbgrader's solution markers.
+
+`nbgrader generate_assignment` replaces everything between two markers by `raise NotImplementedError`.
+Functions and methods that only the reference has must therefore stand between markers too.
+
+The files of an nbgrader course: notebooks in `source/`, settings, and answer keys to grade with.
+
+Render a report for a notebook and a score for nbgrader.
+
+Check that the optional packages for notebooks are installed.
+"""
 
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 from collections.abc import Iterator
+from html import escape as escape_html
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
-from grader.course.catalog import Course, KataInfo
-from grader.course.loading import read
-from grader.course.notebook_cells import score_id
+from grader.authoring.release import keys
+from grader.authoring.release.repository import core_files, fill
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.files import read
+from grader.course.secret_seed import secret_seed
+from grader.course.submission import SUFFIX, score_id
+from grader.course.syllabus import FILE
 from grader.drawing import statement
 from grader.drawing.text import draw
-from grader.notebooks.solution_cells import with_solution, without_statement
+from grader.formats import html, terminal
+from grader.report import KataReport
+
+
+def require(what: str, *packages: str) -> None:
+    """Raise CourseError, with the command that installs it, if a package is missing."""
+    missing = next((name for name in packages if importlib.util.find_spec(name) is None), None)
+    if missing:
+        raise CourseError(f"{what} needs {missing}: pip install 'decoder-dojo[notebooks]'")
+
+
+def mime_bundle(kata: KataReport) -> dict[str, str]:
+    """Return the report as HTML and as plain text, by MIME type."""
+    return {"text/html": html.fragment(kata), "text/plain": terminal.render_kata(kata)}
+
+
+def frame_bundle(page: str, text: str) -> dict[str, str]:
+    """Return a page in a frame that reaches nothing of the notebook, and its text, by MIME type."""
+    style = "width: 100%; height: 44rem; border: 1px solid #8888"
+    frame = '<iframe sandbox="allow-scripts" style="{}" title="Your functions" srcdoc="{}">'
+    frame = frame.format(style, escape_html(page))
+    return {"text/html": f"{frame}</iframe>", "text/plain": text}
+
+
+def score_of(kata: KataReport, points: float | None = None) -> float:
+    """Return the score of a kata in points, scaled to `points`, what its cell is worth, if that is given."""
+    score, most = kata.score / 100, kata.max_score / 100
+    return score if points is None or points == most else round(points * score / most, 2)
+
+
+def outputs_of(kata: KataReport, points: float) -> list[Any]:
+    """Return the cell's outputs: the report, which nbgrader ignores, and the score as the result."""
+    from nbformat.v4 import new_output
+
+    score = repr(score_of(kata, points))
+    return [
+        new_output("display_data", data=mime_bundle(kata)),
+        new_output("execute_result", data={"text/plain": score}, execution_count=1),
+    ]
+
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+STUB = "raise NotImplementedError"
+
+Named = ast.FunctionDef | ast.ClassDef
+SIMPLE = ast.Import | ast.ImportFrom | ast.Assign
+
+
+def without_statement(stub: str) -> str:
+    """Return the stub without its module docstring, which states the exercise."""
+    statement = ast.parse(stub).body[0]
+    return "\n".join(stub.splitlines()[statement.end_lineno :]).strip("\n")
+
+
+def with_solution(code: str, reference: str) -> str:
+    """Replace each `raise NotImplementedError` of the code by the reference's body, between markers."""
+    tree, solution = ast.parse(code), ReferenceSolution(reference)
+    lines = code.splitlines()
+    bodies = dict(_bodies(tree, solution))
+    if not bodies:
+        return code
+    bodies[max(bodies)] += solution.extras(solution.tree, tree)
+    for number in sorted(bodies, reverse=True):
+        indent = lines[number - 1].partition(STUB)[0]
+        lines[number - 1 : number] = [indent + BEGIN, *bodies[number], indent + END]
+    return "\n".join(lines)
+
+
+def _bodies(tree: ast.Module, solution: ReferenceSolution) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number of each unwritten body of the stub, and the reference's lines for it."""
+    for node in tree.body:
+        solved = solution.named(solution.tree, getattr(node, "name", ""))
+        if isinstance(node, ast.FunctionDef) and _is_unwritten(node) and solved:
+            yield node.body[-1].lineno, solution.body(solved)
+        elif isinstance(node, ast.ClassDef) and solved:
+            methods = [m for m in node.body if isinstance(m, ast.FunctionDef) and _is_unwritten(m)]
+            for method in methods:
+                found = solution.named(solved, method.name)
+                more = solution.extras(solved, node) if method is methods[-1] else []
+                yield method.body[-1].lineno, [*(solution.body(found) if found else []), *more]
+
+
+def _is_unwritten(node: ast.FunctionDef) -> bool:
+    return ast.unparse(node.body[-1]).startswith(STUB)
+
+
+class ReferenceSolution:
+    """The parsed reference solution, from which parts are copied as source lines."""
+
+    def __init__(self, source: str) -> None:
+        self.lines, self.tree = source.splitlines(), ast.parse(source)
+
+    def named(self, parent: ast.Module | Named, name: str) -> Named | None:
+        """Return the function or class of that name, or None."""
+        found = (node for node in parent.body if isinstance(node, Named))
+        return next((node for node in found if node.name == name), None)
+
+    def body(self, node: Named) -> list[str]:
+        """Return the source lines of a function below its docstring."""
+        first, *others = node.body
+        start = first.end_lineno if ast.get_docstring(node) and others else first.lineno - 1
+        return self.lines[start : node.end_lineno]
+
+    def extras(self, parent: ast.Module | Named, stub: ast.Module | Named) -> list[str]:
+        """Return the source of what the stub lacks: functions, classes, imports, constants, decorators."""
+        names = {node.name for node in stub.body if isinstance(node, Named)}
+        known = {ast.unparse(node) for node in stub.body}
+        found: list[str] = []
+        for node in parent.body:
+            if isinstance(node, Named) and node.name not in names:
+                gap = 2 if isinstance(parent, ast.Module) else 1
+                found += [*[""] * gap, *self._text(node)]
+            elif isinstance(node, Named):
+                found += [f"{node.name} = {ast.unparse(by)}({node.name})" for by in node.decorator_list]
+            elif isinstance(node, SIMPLE) and ast.unparse(node) not in known:
+                found += ["", *self._text(node)]
+        return found
+
+    def _text(self, node: ast.stmt) -> list[str]:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        return self.lines[first - 1 : node.end_lineno]
+
 
 SCHEMA = 3
 
@@ -157,3 +297,55 @@ def escape(text: str) -> str:
     """Escape Markdown's special characters, except inside backticks."""
     pieces = CODE.split(text)
     return "".join(piece if index % 2 else SPECIAL.sub(r"\\\1", piece) for index, piece in enumerate(pieces))
+
+
+SETTINGS = Path(__file__).with_name("nbgrader_config.txt")
+IN_ONE = "in-one"
+
+
+def course_files(
+    course: Course, infos: list[KataInfo], seed: int, hidden_seed: int | None
+) -> dict[str, bytes]:
+    """Return the bytes of every file by its path.
+
+    Stubs, declarations and keys stand at the top of the course and beside the notebooks of each assignment.
+    """
+    core = core_files(course, infos, seed)
+    shown = {name: data for name, data in core.items() if _is_shown(course, name)}
+    settings = fill(SETTINGS.read_text(encoding="utf-8"), COURSE=course.syllabus.slug)
+    files = {**core, "nbgrader_config.py": settings.encode()}
+    for track in dict.fromkeys(info.track for info in infos):
+        own = [info for info in infos if info.track == track]
+        beside = {name: data for info in own for name, data in core.items() if _is_file_of(name, info)}
+        beside |= shown
+        each = {info.name: notebook_of(course, [info]) for info in own}
+        files |= _assignment(track, beside, each)
+        whole = {track: notebook_of(course, own, f"The track {track}, all in one notebook")}
+        files |= _assignment(f"{track}-{IN_ONE}", beside, whole)
+    return files | _keys(course, infos, secret_seed(course) if hidden_seed is None else hidden_seed)
+
+
+def _assignment(name: str, beside: dict[str, bytes], notebooks: dict[str, str]) -> dict[str, bytes]:
+    """Return the files of one assignment: its notebooks, and the files that `%grade` needs beside them."""
+    own = {f"{stem}{SUFFIX}": text.encode() for stem, text in notebooks.items()}
+    return {f"source/{name}/{path}": data for path, data in {**beside, **own}.items()}
+
+
+def _is_file_of(path: str, info: KataInfo) -> bool:
+    """Return whether the path is the kata's stub, declaration or key."""
+    return path in (
+        f"exercises/{info.track}/{info.name}.py",
+        f"tests/katas/{info.track}/{info.path.name}",
+        f"keys/{info.name}.key",
+    )
+
+
+def _is_shown(course: Course, path: str) -> bool:
+    """Return whether `%see` needs the path: what it runs, and the syllabus, which names that."""
+    see = course.syllabus.see
+    return bool(see) and (path.startswith(f"{see}/") or path == FILE.as_posix())
+
+
+def _keys(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:
+    """Draw keys with hidden cases for the top of the course, which is not handed out to students."""
+    return keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)))

@@ -115,7 +115,7 @@ class Judges:
 
     def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
         if self._speaker is None:
-            self._speaker = Judge(self.terms, "grader.page.speaker")
+            self._speaker = Judge(self.terms, "grader.page.judge")
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))
 
     async def rest(self, library: str) -> None:

@@ -1,31 +1,190 @@
-"""Serve the page to the person at this machine: `grade --page`."""
+"""Serve the page to the person at this machine: `grade --page`.
+
+Let in nobody but the person at this machine, and let the page load nothing from anywhere else.
+
+An address holds a code that is good for one use: it is exchanged for a cookie that scripts cannot read. All
+addresses begin with a path that was drawn, and the cookie is of that path, since ports share their cookies:
+another server of this machine does not get it. A request's Host must be this server's, and its Origin, if it
+has one, too: a page of another site opens no socket. A proxy that has checked the person itself, such as
+Jupyter's, sends a token in a header, and has its own host and path.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
+from urllib.parse import parse_qs, urlencode
 
 from nicegui import app, html, ui
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from grader.course.catalog import Course
 from grader.errors import CourseError
 from grader.formats import pages
-from grader.page.guard import Guard
 from grader.page.judges import Judges
 from grader.page.jupyter import TOKEN
 from grader.page.kata_view import KataView
-from grader.page.keys import press_question_mark
 from grader.page.messages import Terms
-from grader.page.path_view import PathView
-from grader.page.see_view import SeeView
-from grader.page.speak_view import SpeakView
-from grader.page.workplace import Workplace, prefix
+from grader.page.path_view import PathView, SeeView, SpeakView
+from grader.page.workplace import Workplace, prefix, press_question_mark
+
+HEADER, PREFIX = b"x-dojo-token", b"x-forwarded-prefix"
+PARAMETER, NAME = "code", "dojo"  # of the address, and of the cookie
+SCRIPT = re.compile(rb"<script\b(?![^>]*\bnonce=)")
+REFUSED = (
+    "This page opens with the address that `grade --page` prints, which is good for one browser. End the page"
+    " and start it again for another one.\n"
+)
+#: NiceGUI compiles its templates in the browser, hence `unsafe-eval`; without the nonce no script in a text
+#: runs. Its elements and CodeMirror's carry styles of their own.
+POLICY = (
+    "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
+    " img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'self'"
+)
+
+HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+}
+
+
+class Guard:
+    """Checks every request and every socket before the application sees it, and adds the content policy.
+
+    The page has the addresses `bases`, such as `http://127.0.0.1:8000`, each followed by `path`. `codes` are
+    those that were not used yet; `token` is that of a proxy, empty without one.
+    """
+
+    def __init__(
+        self, app: ASGIApp, bases: Iterable[str], path: str, codes: set[str], token: str = ""
+    ) -> None:
+        self.app, self.path, self.codes, self.token = app, path, codes, token
+        self.origins = frozenset(bases)
+        self.hosts = {base.partition("//")[2]: base.startswith("https:") for base in self.origins}
+        self._secret = secrets.token_urlsafe(32)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        if self.token and _is_same(headers.get(HEADER, b"").decode("latin-1"), self.token):
+            await self._let_in(scope, receive, send)
+            return
+        host = headers.get(b"host", b"").decode("latin-1")
+        place = scope["path"].removeprefix(self.path)
+        if not self._is_own(host, headers) or place == scope["path"] or not place.startswith("/"):
+            await self._refuse(scope, receive, send)
+            return
+        found = parse_qs(scope["query_string"].decode("latin-1"))
+        code = next((code for code in self.codes if _is_same(found.get(PARAMETER, [""])[0], code)), None)
+        if scope["type"] == "http" and code is not None:
+            self.codes.discard(code)
+            await self._enter(place, host, found)(scope, receive, send)
+        elif _is_same(_cookie(headers, self._name(host)), self._secret):
+            await self._let_in(self._below(scope, place), receive, send)
+        else:
+            await self._refuse(scope, receive, send)
+
+    def _is_own(self, host: str, headers: dict[bytes, bytes]) -> bool:
+        """Return whether a request came to this server by its own name, and from its own page."""
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        return host in self.hosts and (not origin or origin in self.origins)
+
+    def _name(self, host: str) -> str:
+        """Return the name of the cookie: with the port, or for one host alone where browsers can do that."""
+        return f"__Host-{NAME}" if self.hosts[host] else f"{NAME}_{host.rpartition(':')[2]}"
+
+    def _enter(self, place: str, host: str, found: dict[str, list[str]]) -> RedirectResponse:
+        """Return an answer that sets the cookie and leads to the same place without the code."""
+        rest = urlencode({name: texts for name, texts in found.items() if name != PARAMETER}, doseq=True)
+        answer = RedirectResponse(self.path + place + f"?{rest}" * bool(rest), 303)
+        is_secure = self.hosts[host]
+        answer.set_cookie(
+            self._name(host),
+            self._secret,
+            path="/" if is_secure else f"{self.path}/",
+            secure=is_secure,
+            httponly=True,
+            samesite="lax",  # a strict one would not come back now, since another page has led here
+        )
+        answer.headers.update({name.decode(): value.decode() for name, value in HEADERS.items()})
+        return answer
+
+    def _below(self, scope: Scope, place: str) -> Scope:
+        """Return a request as a proxy would send it that puts the path before the page's own."""
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() != PREFIX]
+        return {
+            **scope,
+            "path": place,
+            "raw_path": scope.get("raw_path", b"").removeprefix(self.path.encode()),
+            "headers": [*headers, (PREFIX, self.path.encode())],
+        }
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send if scope["type"] == "websocket" else _with_policy(send))
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await PlainTextResponse(REFUSED, 403)(scope, receive, send)
+
+
+def _is_same(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+
+
+def _cookie(headers: dict[bytes, bytes], name: str) -> str:
+    try:
+        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _with_policy(send: Send) -> Send:
+    """Return a function that sends a response with the policy, and the scripts of a page with the nonce."""
+    nonce = secrets.token_urlsafe(16)
+    start: Message = {}
+    body = bytearray()
+
+    async def sending(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start":
+            headers = dict(message["headers"])
+            added = dict(HEADERS)
+            if b"content-security-policy" not in headers:
+                added[b"content-security-policy"] = POLICY.format(nonce=nonce).encode()
+            start = {**message, "headers": [*message["headers"], *added.items()]}
+            if headers.get(b"content-type", b"").startswith(b"text/html"):
+                return  # it is sent whole, since a tag may lie across two parts
+            await send(start)
+            start = {}
+        elif start:
+            body.extend(message.get("body", b""))
+            if message.get("more_body"):
+                return
+            page = SCRIPT.sub(f'<script nonce="{nonce}"'.encode(), bytes(body))
+            kept = [(name, value) for name, value in start["headers"] if name != b"content-length"]
+            await send({**start, "headers": [*kept, (b"content-length", str(len(page)).encode())]})
+            await send({"type": "http.response.body", "body": page})
+        else:
+            await send(message)
+
+    return sending
+
 
 HOST = "127.0.0.1"
 STYLE = Path(__file__).parent / "templates" / "app.css"

@@ -11,8 +11,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.state import file_digest
 from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
-from grader.grading.session import Session, open_session
-from grader.grading.startup import DEFAULTS, GraderSettings, lacks_library, read_answer
+from grader.grading.session import DEFAULTS, GraderSettings, Session, lacks_library, open_session, read_answer
 from grader.grading.submission_run import LOAD_SECONDS, START_SECONDS
 from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.student import Student

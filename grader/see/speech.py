@@ -19,14 +19,13 @@ import numpy as np
 
 from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
-from grader.grading.startup import DEFAULTS, GraderSettings
+from grader.grading.session import DEFAULTS, GraderSettings
 from grader.report_texts import harmless
 from grader.see.answers import Answers, Functions, open_answers
 from grader.see.sections import Section
 from grader.see.tracing import Array, Shapes, Tracer
 from grader.values.formatting import counted
-from grader.worker.batch import run_together
-from grader.worker.student import Student
+from grader.worker.student import Student, run_together
 
 CALL_SECONDS = 2.0  # CPU time of one call; none of a decoder that speaks takes a tenth of it
 DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.process import Process, Usage
+from grader.worker.fork_server import Process, Usage
 from grader.worker.protocol.channel import ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import ARRAYS, Malformed, decode, encode, in_one_line
 from grader.worker.protocol.messages import LEFT_CHANGED, LONGEST_NAME, MOST_KEPT, Outcome, Request

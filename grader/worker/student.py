@@ -10,19 +10,105 @@
     with student.pretending_device() as life: life.devices
 
 Every call is recorded in `trace`, which is compared with the traces of known mistakes.
+
+Represent the submission's functions and objects in the grader by proxies.
+
+Send the calls of many cases as one batch.
+
+Most of a call is spent waiting for the worker. So the cases of a check run concurrently, each in a greenlet,
+and their calls are sent together: the first call of every case, then the second, and so on. A case that
+builds an object from the grader's source, or passes a function, may depend on state outside of its own
+objects: from that call on it runs alone until it ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import takewhile
+from typing import Any, Generic, Protocol, TypeVar
+
+from greenlet import getcurrent, greenlet
 
 from grader.expect import SubmissionFailed
-from grader.worker.protocol.codec import Handle, TensorOutline
+from grader.worker.protocol.codec import Callback, Handle, TensorOutline
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.proxies import Function, RemoteObject, bare, sent
+
+
+class Owner(Protocol):
+    """The interface of the student that a proxy sends its calls to."""
+
+    def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
+
+    def read(self, name: str, target: Handle) -> Any: ...
+
+
+@dataclass
+class Function:
+    """A proxy for an entry point, or for a method of an object in the worker."""
+
+    student: Owner
+    name: str
+    target: Handle | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.student.call(self.name, self.target, list(args), kwargs)
+
+
+class RemoteObject:
+    """A proxy for an object in the worker: its methods can be called and its attributes read."""
+
+    def __init__(self, student: Owner, handle: Handle) -> None:
+        self._student, self._handle = student, handle
+
+    @property
+    def type_name(self) -> str:
+        """The name of the object's class as the worker reports it."""
+        return self._handle.type_name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in OF_ARRAYS:
+            raise AttributeError(name)
+        value = self._student.read(name, self._handle)
+        if isinstance(value, RemoteObject) and value._handle.callable and value.type_name in METHODS:
+            return Function(self._student, name, self._handle)
+        return value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._student.call("__call__", self._handle, list(args), kwargs)
+
+    def __len__(self) -> int:
+        value = self._student.call("__len__", self._handle, [], {})
+        if type(value) is not int or value < 0:
+            raise SubmissionFailed(("TypeError",), "len() must be a non-negative integer")
+        return value
+
+
+#: Attributes by which the grader recognises arrays; a remote object has none of them.
+OF_ARRAYS = {"shape", "dtype", "device", "detach", "strides", "values", "keys"}
+METHODS = {"method", "builtin_function_or_method", "function", "method-wrapper"}
+
+
+def bare(handle: Handle | None) -> Handle | None:
+    """Return the handle without the class name, which the worker does not need to find the object."""
+    return handle and Handle(handle.id, "")
+
+
+def sent(value: Any, functions: list[Callable[..., Any]]) -> Any:
+    """Return a value that can be encoded: proxies become handles, functions become Callbacks and are added to
+    `functions`."""
+    if isinstance(value, RemoteObject):
+        return bare(value._handle)
+    if type(value) in (list, tuple):
+        return type(value)(sent(item, functions) for item in value)
+    if type(value) is dict:
+        return {key: sent(item, functions) for key, item in value.items()}
+    if callable(value) and not hasattr(value, "shape"):
+        functions.append(value)
+        return Callback(len(functions) - 1)
+    return value
 
 
 @dataclass
@@ -429,3 +515,64 @@ def _without_objects(value: Any) -> Any:
         return {key: _without_objects(item) for key, item in value.items()}
     stays = isinstance(value, Handle | RemoteObject) or (callable(value) and not hasattr(value, "shape"))
     return None if stays else value
+
+
+TOGETHER = 16  # cases that run concurrently; more would only keep more answers in memory
+
+Result = TypeVar("Result")
+
+
+class CaseStudent(Student):
+    """The student of one case: it has its own trace, and its calls wait until the batch is sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history = []
+
+    def perform(self, request: Request) -> Outcome:
+        hub = getcurrent().parent
+        assert hub is not None
+        outcome: Outcome = hub.switch(request)
+        return outcome
+
+
+class RunningCase(Generic[Result]):
+    """A case. `yielded` is the request that it waits for or, when it has ended, its result."""
+
+    def __init__(self, run: Callable[[Student], Result]) -> None:
+        self._greenlet = greenlet(run)
+        self._greenlet.gr_context = copy_context()
+        self.yielded: Any = self._greenlet.switch(CaseStudent())
+        self._alone = False
+
+    @property
+    def waits(self) -> bool:
+        """True until the case has ended."""
+        return not self._greenlet.dead
+
+    @property
+    def alone(self) -> bool:
+        """True if no calls of other cases may run until this case ends."""
+        self._alone = self._alone or bool(self.yielded.build or self.yielded.functions)
+        return self._alone
+
+    def resume(self, answer: Outcome | Exception) -> None:
+        """Continue the case with the answer to its request, up to its next call. Raises what it raises."""
+        go_on = self._greenlet.throw if isinstance(answer, Exception) else self._greenlet.switch
+        self.yielded = go_on(answer)
+
+
+def run_together(student: Student, runs: Sequence[Callable[[Student], Result]]) -> Iterator[Result]:
+    """Yield the result of every run, in order, and send their calls to `student` in batches. Raises what a
+    run raises."""
+    for start in range(0, len(runs), TOGETHER):
+        cases = [RunningCase(run) for run in runs[start : start + TOGETHER]]
+        while waiting := [case for case in cases if case.waits]:
+            batch = list(takewhile(lambda case: not case.alone, waiting)) or waiting[:1]
+            answers = student.perform_all([case.yielded for case in batch])
+            for case, answer in zip(
+                batch, answers, strict=False
+            ):  # there are fewer answers if the worker was lost
+                case.resume(answer)
+        for case in cases:
+            yield case.yielded

@@ -20,7 +20,7 @@ import torch
 from torch.nn import functional
 
 from grader.course.catalog import open_course
-from grader.course.loading import load_file
+from grader.course.files import load_file
 
 from .grammar import END, tell
 from .model import UNUSED

@@ -13,16 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.release.wheel import build_wheel
+from grader.authoring.release.repository import build_wheel
 from grader.authoring.verify.judged import JUDGING
-from grader.authoring.verify.record import write_record
-from grader.cases import cache
+from grader.authoring.verify.static_checks import write_record
+from grader.cases import oracle
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
-from grader.course.rules import everywhere
 from grader.course.secret_seed import PLACE
 from grader.course.state import FOLDER
-from grader.course.submission import read_submission
+from grader.course.submission import everywhere, read_submission
 from grader.grading import submission_run
 from grader.grading.grader import Grader
 from grader.worker import client
@@ -137,15 +136,15 @@ def digest_of_judges():
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_its_own(tmp_path_factory):
     """A cache folder of the run; only what was judged is shared with `kata verify` and with other runs."""
-    judged = cache.folder()
+    judged = oracle.folder()
     with pytest.MonkeyPatch.context() as patch:
         shared = os.environ.get("PYTEST_XDIST_WORKER") is not None  # then the folder is inside the run's
         base = tmp_path_factory.getbasetemp()
         patch.setenv("XDG_CACHE_HOME", str((base.parent if shared else base) / "cache"))
         with suppress(OSError):  # another worker has made the link, or nothing can be shared
             judged.mkdir(parents=True, exist_ok=True, mode=0o700)
-            cache.folder().parent.mkdir(parents=True, exist_ok=True)
-            cache.folder().symlink_to(judged, target_is_directory=True)
+            oracle.folder().parent.mkdir(parents=True, exist_ok=True)
+            oracle.folder().symlink_to(judged, target_is_directory=True)
         yield
 
 

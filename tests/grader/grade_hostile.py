@@ -31,16 +31,16 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:] = [path for path in sys.path if path != str(HERE)]
 
-from grader.cases import cache  # noqa: E402  # nothing beside this file may be imported in its place
+from grader.cases import oracle  # noqa: E402
 from grader.course.catalog import Course, load_file  # noqa: E402
 from grader.grading import submission_run  # noqa: E402
 from grader.grading.grader import Grader  # noqa: E402
-from grader.grading.startup import grade_file  # noqa: E402
+from grader.grading.session import grade_file  # noqa: E402
 from grader.report import Report, from_json, to_json  # noqa: E402
 from grader.worker import client  # noqa: E402
 from grader.worker.child.sandbox import hardening  # noqa: E402
 from grader.worker.fork_server import ForkServer  # noqa: E402
-from grader.worker.protocol.terms import ALL  # noqa: E402
+from grader.worker.protocol.messages import ALL  # noqa: E402
 
 PR_SET_CHILD_SUBREAPER = 36
 SECRET = re.compile(r"secret-(\w+)-[0-9a-f]{8,}")
@@ -101,14 +101,14 @@ class HostileRun:
         self.tmp, self.course, self.outside = base / "tmp", base / "course", base / "outside"
         for folder in (self.tmp, self.course, self.outside, base / "beside", base / "cache"):
             folder.mkdir(exist_ok=True)
-        shared = cache.folder()  # of the tests that start this run
+        shared = oracle.folder()  # of the tests that start this run
         self.isolate(library, tuple(layer for layer in ALL if layer not in without))
         self.plant()
-        copy_what_was_judged(self.katas, shared, cache.folder())  # without a layer it can be reached
+        copy_what_was_judged(self.katas, shared, oracle.folder())  # without a layer it can be reached
         self.grader = Grader(Course(self.course), {self.library: self.source}, device)
         self.honest = {kata: self.grade_text(kata, HONEST[kata]).score for kata in self.katas}
         self.canary = self.text_of(self.grade_text("double", CANARY)) if "double" in self.katas else ""
-        copy_what_was_judged(self.katas, cache.folder(), shared)
+        copy_what_was_judged(self.katas, oracle.folder(), shared)
         self.state = self.observe()
 
     def isolate(self, library, layers):

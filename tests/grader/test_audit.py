@@ -15,15 +15,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.audit import confine
 from grader.authoring.audit.record import witness_of
 from grader.authoring.audit.run import Auditor
+from grader.authoring.audit.server import available
 from grader.cli.kata import kata as run_kata
 
 pytestmark = pytest.mark.slow  # each audits a homework in forks
 
 LAYOUTS = Path(__file__).parent / "layouts"
-needs_linux = pytest.mark.skipif(not confine.available().is_whole, reason="needs Landlock and seccomp")
+needs_linux = pytest.mark.skipif(not available().is_whole, reason="needs Landlock and seccomp")
 
 
 def audit(*arguments, code=0):

@@ -8,14 +8,12 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from grader.answer_keys.file import KeyUnusable
-from grader.answer_keys.lookup import open_keyring
-from grader.authoring.overview import overview
+from grader.answer_keys.file import KeyUnusable, open_keyring
+from grader.authoring.preview import overview
 from grader.authoring.verify import static_checks
-from grader.authoring.verify.katas import KataVerification, verify_course
-from grader.authoring.verify.random_draws import OtherDraws
-from grader.authoring.verify.record import record_path, verification, write_record
+from grader.authoring.verify.katas import KataVerification, OtherDraws, verify_course
 from grader.authoring.verify.seeds import verify_right_answers
+from grader.authoring.verify.static_checks import record_path, verification, write_record
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
 

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.kata import kata as run_kata
-from grader.course.notebook_cells import code_of, grade_id
-from grader.course.submission import SubmissionRejected
+from grader.course.submission import SubmissionRejected, code_of, grade_id
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +20,7 @@ PARTLY = f"def double(x):\n{GUARD}    return 3 * x\n"
 
 #: Cells before the kata's; in a kernel they would gain points or damage the gradebook.
 FIRST_CELLS = {
-    "patches_the_grader": "import grader.notebooks.outputs as o\no.score_of = lambda *a: 10.0",
+    "patches_the_grader": "import grader.notebooks.notebook as o\no.score_of = lambda *a: 10.0",
     "patches_numpy": "import numpy.testing as t\nt.assert_allclose = lambda *a, **k: None",
     "replaces_the_magic": "get_ipython().register_magic_function(lambda line: 10.0, 'line', 'grade')",
     "forges_the_display": "import sys\nsys.displayhook = lambda value: print('Out: 10.0')",

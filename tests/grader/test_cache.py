@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grader.course.loading import cache_folder
+from grader.course.files import cache_folder
 
 
 def test_the_cache_is_where_the_user_wants_it(monkeypatch, tmp_path):

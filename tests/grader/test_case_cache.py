@@ -7,7 +7,7 @@ import pytest
 
 from grader.answer_keys.answers import AnsweredCases, Expected, numbered
 from grader.answer_keys.file import pack
-from grader.cases import cache
+from grader.cases import oracle
 from grader.cases.oracle import Oracle
 
 KEY = AnsweredCases(
@@ -21,14 +21,14 @@ KEY = AnsweredCases(
 @pytest.fixture
 def ask(monkeypatch, tmp_path):
     """Return `ask()`, which returns the cached answers; `ask.made` counts how often they were made."""
-    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "deep" / "down")
+    monkeypatch.setattr(oracle, "cache_folder", lambda: tmp_path / "deep" / "down")
 
     def make():
         ask.made += 1
         return pack("double", "", KEY)
 
     def ask():
-        return cache.cached("double", "0123", make).answers
+        return oracle.cached("double", "0123", make).answers
 
     ask.made = 0
     ask.file = tmp_path / "deep" / "down" / "judged" / "double-0123.key"
@@ -50,7 +50,7 @@ def test_a_file_cut_anywhere_is_made_anew(ask):
     data = ask.file.read_bytes()
     for size in range(0, len(data), 7):
         ask.file.write_bytes(data[:size])
-        assert cache.read_entry(ask.file.name, "double") is None
+        assert oracle.read_entry(ask.file.name, "double") is None
     ask()
     assert (ask.made, ask.file.read_bytes()) == (2, data)
 
@@ -66,7 +66,7 @@ def test_a_file_with_one_bit_changed_is_made_anew(ask):
 
 def test_a_folder_that_cannot_be_made_is_no_error(monkeypatch, tmp_path, ask):
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "file" / "cache")
+    monkeypatch.setattr(oracle, "cache_folder", lambda: tmp_path / "file" / "cache")
     assert repr(ask()) == repr(ask()) == repr(KEY)
     assert ask.made == 2
 

@@ -8,8 +8,7 @@ import pytest
 from grader.answer_keys.answers import Case
 from grader.checks import builtin
 from grader.checks.base import Check, Observation
-from grader.checks.runner import CheckResult, judge_case
-from grader.checks.unearned import is_trivial
+from grader.checks.runner import CheckResult, is_trivial, judge_case
 from grader.expect import ExpectationFailed
 from grader.grading.report_builder import as_check
 from grader.worker.protocol.messages import Outcome

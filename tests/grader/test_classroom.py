@@ -14,21 +14,19 @@ from click.testing import CliRunner
 from grader.classroom import command
 from grader.classroom.collector import Collector
 from grader.classroom.command import render
-from grader.classroom.files import page_name, write_outputs
-from grader.classroom.gradebooks import cell
+from grader.classroom.files import cell, page_name, write_outputs
 from grader.classroom.platform_filenames import StudentName
 from grader.classroom.policy import Late, Policy, Terms
 from grader.classroom.roster import Member, Roster, read_roster
 from grader.classroom.run import ClassRun, RunCounts
-from grader.classroom.similarity import shape
 from grader.classroom.store import Store, StoreUnusable
 from grader.classroom.student_reports import class_reports, counted_katas, with_waiting_katas
-from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, verdict_of
+from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, shape, verdict_of
 from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.catalog import CourseError
 from grader.grading.grader import Grader
-from grader.grading.startup import LibraryMissing
+from grader.grading.session import LibraryMissing
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, from_json
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
@@ -407,13 +405,13 @@ def test_a_kata_that_waits_for_one_that_was_not_judged_is_not_judged_either(info
 
 def test_a_kata_whose_library_is_missing_is_not_judged(tiny_course, monkeypatch):
     center = tiny_course.kata_info("center")
-    monkeypatch.setattr("grader.grading.startup.importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("grader.grading.session.importlib.util.find_spec", lambda _name: None)
     with pytest.raises(LibraryMissing, match="PyTorch is not installed"):
         judge(Grader(tiny_course, {}), center, Task("center", b"class Center: pass"))
 
 
 def test_an_answer_in_pytorch_is_not_judged_where_that_is_missing(tiny_course, monkeypatch):
-    monkeypatch.setattr("grader.grading.startup.importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("grader.grading.session.importlib.util.find_spec", lambda _name: None)
     source = f"import torch\n{RIGHT}".encode()
     with pytest.raises(LibraryMissing) as missing:
         judge(Grader(tiny_course, {}), tiny_course.kata_info("double"), Task("double", source))

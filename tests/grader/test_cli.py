@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade
-from grader.course.loading import from_here
+from grader.course.files import from_here
 from grader.report import from_json, to_json
 
 grade_module = importlib.import_module("grader.cli.grade")  # its function has the same name

@@ -11,7 +11,7 @@ import pytest
 
 from grader.expect import SubmissionFailed
 from grader.worker.client import RemoteStudent, WorkerLost, _is_valid, unwrap
-from grader.worker.process import Process
+from grader.worker.fork_server import Process
 from grader.worker.protocol.channel import Channel
 from grader.worker.protocol.codec import encode
 from grader.worker.protocol.messages import Outcome, Request

@@ -9,10 +9,8 @@ import zipfile
 import pytest
 
 from grader.classroom.collector import Collector, answers_in
-from grader.classroom.identity import Identities, gradescope_people, read_logins
-from grader.classroom.kata_names import KataNames
-from grader.classroom.platform_filenames import StudentName, kata_at, owner
-from grader.classroom.roster import Member, Roster, read_roster
+from grader.classroom.platform_filenames import KataNames, StudentName, kata_at, owner
+from grader.classroom.roster import Identities, Member, Roster, gradescope_people, read_logins, read_roster
 from grader.course.catalog import CourseError
 from grader.course.release_manifest import NAME as MANIFEST
 from grader.course.submission import SubmissionRejected, Unreadable

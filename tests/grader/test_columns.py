@@ -6,8 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from grader.classroom.files import write_outputs
-from grader.classroom.gradebooks import gradebooks
+from grader.classroom.files import gradebooks, write_outputs
 from grader.classroom.policy import Policy, Terms
 from grader.classroom.roster import read_roster
 from grader.classroom.run import RunCounts

@@ -7,10 +7,9 @@ import textwrap
 import pytest
 
 from grader.answer_keys.answers import Cost as RecordedCost
-from grader.answer_keys.file import KeyFile, write
-from grader.answer_keys.lookup import Keyring
+from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.authoring.verify.judged import key_entry
-from grader.cases.cost import CostUnknown, measured
+from grader.cases.oracle import CostUnknown, measured
 from grader.course.submission import Submission
 from grader.formats import account, html, terminal
 from grader.grading.grader import Grader

@@ -6,14 +6,13 @@ import pytest
 from click.testing import CliRunner
 
 from grader.authoring.verify import static_checks
-from grader.authoring.verify.record import write_record
+from grader.authoring.verify.static_checks import write_record
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.cli.starter import starter_files
 from grader.course.catalog import Course
 from grader.notebooks import magics
-from grader.see import page
-from grader.see.demonstration import open_demonstration
+from grader.see.demonstration import open_demonstration, render_page
 
 from .conftest import DOUBLE
 
@@ -25,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from grader.see.demonstration import Demonstration
-from grader.see.recording import recorded
+from grader.see.demonstration import recorded
 from grader.see.sections import Section, figure_of
 
 from .calls import twice
@@ -107,12 +106,12 @@ def test_a_course_shows_its_own_sections(course):
 
 def test_its_page_has_its_title_and_needs_no_script_of_its_own(course):
     demonstration = open_demonstration(course())
-    text = page.render(demonstration, [])
+    text = render_page(demonstration, [])
     assert "<title>Twice &amp; more</title>" in text
     assert "%%" not in text
     (demonstration.folder / "page.js").write_text("special.twice = () => {};\n")
     (demonstration.folder / "page.css").write_text("main { color: red; }\n")
-    text = page.render(demonstration, [])
+    text = render_page(demonstration, [])
     assert "special.twice = () => {};\nshow();\n</script>" in text
     assert "main { color: red; }\n</style>" in text
 

@@ -147,7 +147,7 @@ def test_every_file_that_a_page_names_exists(page):
 
 @every_page
 def test_every_module_that_a_page_names_exists(page):
-    """Modules by their place in the package: `worker/batch.py`."""
+    """Modules by their place in the package: `worker/student.py`."""
     packages = {path.name for path in (ROOT / "grader").iterdir() if path.is_dir()}
     spans = [s for s in SPAN.findall(prose_of(page)) if s.endswith(".py") and s.split("/")[0] in packages]
     assert [span for span in spans if not (ROOT / "grader" / span).is_file()] == []

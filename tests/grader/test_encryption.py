@@ -8,7 +8,7 @@ import struct
 import pytest
 from click.testing import CliRunner
 
-from grader.answer_keys import encryption
+from grader.answer_keys import file as key_file
 from grader.answer_keys.file import KeyFile, KeyUnusable
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
@@ -28,29 +28,29 @@ def _no_secret(monkeypatch):
 def unseal(data, secret=SECRET, file=None):
     if secret is not None:
         os.environ["DOJO_SEAL"] = secret
-    return encryption.unseal(data, "ci.key", file)
+    return key_file.unseal(data, "ci.key", file)
 
 
 def test_a_sealed_key_is_decrypted_with_its_secret():
-    sealed = encryption.seal(DATA, SECRET)
-    assert encryption.is_sealed(sealed)
+    sealed = key_file.seal(DATA, SECRET)
+    assert key_file.is_sealed(sealed)
     assert DATA not in sealed
     assert unseal(sealed) == DATA
 
 
 def test_the_secret_is_taken_out_of_the_environment():
-    unseal(encryption.seal(DATA, SECRET))
+    unseal(key_file.seal(DATA, SECRET))
     assert "DOJO_SEAL" not in os.environ
 
 
 def test_sealing_a_key_twice_gives_different_bytes():
-    assert encryption.seal(DATA, SECRET) != encryption.seal(DATA, SECRET)
+    assert key_file.seal(DATA, SECRET) != key_file.seal(DATA, SECRET)
 
 
 def test_a_secret_may_be_in_a_file(tmp_path):
     file = tmp_path / "secret"
     file.write_text(SECRET + "\n")
-    assert unseal(encryption.seal(DATA, SECRET), None, file) == DATA
+    assert unseal(key_file.seal(DATA, SECRET), None, file) == DATA
 
 
 OTHER = "does not open with the secret in DOJO_SEAL: the secret is another, or the file is damaged."
@@ -59,7 +59,7 @@ DAMAGED = "ci.key is cut off or damaged: fetch it again, or make it anew."
 CASES = {
     "no secret": (lambda d: d, None, "ci.key is sealed: put its secret into the variable DOJO_SEAL, or name"
                   " its file with --secret."),
-    "another secret": (lambda d: d, encryption.new_secret(), f"ci.key {OTHER}"),
+    "another secret": (lambda d: d, key_file.new_secret(), f"ci.key {OTHER}"),
     "no base64": (lambda d: d, "x!", NO_SECRET),
     "too short": (lambda d: d, "aGk=", NO_SECRET),
     "cut off": (lambda d: d[:-1], SECRET, f"ci.key {OTHER}"),
@@ -77,19 +77,19 @@ CASES = {
 @pytest.mark.parametrize(("breaking", "secret", "sentence"), CASES.values(), ids=list(CASES))
 def test_a_key_that_cannot_be_decrypted_is_one_sentence(breaking, secret, sentence):
     with pytest.raises(KeyUnusable) as refused:
-        unseal(breaking(encryption.seal(DATA, SECRET)), secret)
+        unseal(breaking(key_file.seal(DATA, SECRET)), secret)
     assert str(refused.value) == sentence
 
 
 def test_a_secret_file_that_is_not_there_is_one_sentence(tmp_path):
     with pytest.raises(KeyUnusable, match=r"^The secret no\.secret cannot be read\.$"):
-        unseal(encryption.seal(DATA, SECRET), None, tmp_path / "no.secret")
+        unseal(key_file.seal(DATA, SECRET), None, tmp_path / "no.secret")
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives.ciphers.aead", None)
     with pytest.raises(KeyUnusable) as refused:
-        encryption.seal(DATA, SECRET)
+        key_file.seal(DATA, SECRET)
     assert str(refused.value) == (
         "Sealed keys need the package `cryptography`: pip install 'decoder-dojo[seal]'"
     )
@@ -115,7 +115,7 @@ def grade(tmp_path, *options):
 
 def opened(tmp_path):
     secret = tmp_path / "ci.key.secret"
-    return KeyFile(encryption.unseal((tmp_path / "ci.key").read_bytes(), "ci.key", secret), "ci.key")
+    return KeyFile(key_file.unseal((tmp_path / "ci.key").read_bytes(), "ci.key", secret), "ci.key")
 
 
 def test_sealing_again_makes_another_secret(seal, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.formats.escaping import fenced, in_markdown, logged, number, one_line, plain, points
+from grader.formats.account import fenced, in_markdown, logged, number, one_line, plain, points
 
 
 @pytest.mark.parametrize(

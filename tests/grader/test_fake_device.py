@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from grader.course.loading import load_file  # noqa: E402 - torch first
+from grader.course.files import load_file  # noqa: E402 - torch first
 from grader.expect import ExpectationFailed  # noqa: E402 - torch first
 from grader.worker.child.executor import load_module  # noqa: E402 - torch first
 from grader.worker.child.fake_device import DeviceMismatch  # noqa: E402 - torch first
@@ -152,7 +152,7 @@ print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 REFERENCES = """
     from pathlib import Path
     from grader.cases.generation import draw_cases
-    from grader.course.loading import load_file
+    from grader.course.files import load_file
     from grader.worker.in_process import LocalStudent
     for path in Path({root!r}).glob("tests/katas/*/test_*.py"):
         kata = load_file(path.stem, path).KATA

@@ -12,17 +12,16 @@ from contextlib import closing
 
 import pytest
 
-from grader.classroom.collector import Collector
+from grader.classroom.collector import Collector, laid_out
 from grader.classroom.command import render
 from grader.classroom.files import write_outputs
 from grader.classroom.roster import Member, Roster
 from grader.classroom.run import ClassRun
-from grader.classroom.single import laid_out
 from grader.classroom.store import Store
 from grader.classroom.student_reports import class_reports
 from grader.classroom.task import unreadable, verdict_of
 from grader.course.submission import MAX_BYTES, SubmissionRejected, Unreadable, decoded, parse
-from grader.grading.startup import read_answer
+from grader.grading.session import read_answer
 from grader.report import CheckReport, KataReport, Report
 
 RIGHT = "def double(x):\n    return x + x  # passes\n"

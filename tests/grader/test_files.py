@@ -12,15 +12,15 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from grader.cli import see
+from grader.cli import speak
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError
 from grader.course.files import NotReadable, read_file, safe_parts
 from grader.course.state import BEST, STUBS, CourseState, Versions, file_digest
-from grader.page.document import Document
-from grader.page.history import History
+from grader.page.kata_view import Document
+from grader.page.workplace import History
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 
@@ -185,7 +185,7 @@ def test_a_link_in_place_of_what_is_remembered_is_not_followed(own, outside, wor
 def test_the_page_of_see_is_written_through_no_link(own, outside):
     CourseState(own).folder.symlink_to(outside)
     with pytest.raises(CourseError, match=r"\.dojo is a link"):
-        see.write_page(own, None, b"")
+        speak.write_page(own, None, b"")
 
 
 @pytest.mark.parametrize("inner", ["stubs", "best", "replaced", "history"])

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.fork_server import ForkServer, WorkerFactories, open_source
-from grader.worker.process import SpawnFactory
+from grader.worker.fork_server import ForkServer, SpawnFactory, WorkerFactories, open_source
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 KINDS = [

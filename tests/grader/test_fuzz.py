@@ -22,11 +22,10 @@ from grader.values.formatting import LIMIT, describe, describe_type, show, show_
 from grader.worker.child.executor import Executor
 from grader.worker.child.main import Worker
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.process import Process
-from grader.worker.protocol.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
+from grader.worker.fork_server import Process
+from grader.worker.protocol.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut, address_space
 from grader.worker.protocol.codec import DTYPES, FRAME, Malformed, TensorOutline, decode, encode
 from grader.worker.protocol.messages import Outcome
-from grader.worker.protocol.system import address_space
 
 EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", settings().max_examples))  # for each test below
 VARIANTS = 24  # bytes of one frame

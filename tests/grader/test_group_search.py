@@ -5,7 +5,7 @@ import ast
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom.group_search import TODO, WARNING, write_drafts
+from grader.classroom.analytics import TODO, WARNING, write_drafts
 from grader.cli.kata import kata
 from grader.course.catalog import CourseError
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cases import cache
+from grader.cases import oracle
 from grader.course.catalog import load_file
 from grader.worker.child.sandbox import landlock, seccomp
 
@@ -200,7 +200,7 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path):
     where = tmp_path / "here"
     where.mkdir()
     judged = where / "decoder-dojo" / "judged"
-    grade_hostile.copy_what_was_judged(["softmax", "double"], cache.folder(), judged)
+    grade_hostile.copy_what_was_judged(["softmax", "double"], oracle.folder(), judged)
     for folder in (where, *tmp_path.parents[:2], tmp_path, judged):
         folder.chmod(0o777)
     names = [name for name in EVERYTHING if name not in SLOW | {"is_unreadable"}]

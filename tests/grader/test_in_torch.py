@@ -12,18 +12,29 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.verify.record import write_record
+from grader.authoring.verify.static_checks import write_record
 from grader.cli import starter
+from grader.cli.console import kata_list
 from grader.cli.grade import grade
 from grader.cli.kata import kata
-from grader.cli.progress import kata_list
 from grader.course.catalog import Course
-from grader.course.hints import next_hint
-from grader.course.libraries import shape_in_torch, statement_in_torch, stub_in_torch, text_in_torch
-from grader.course.state import STUBS, CourseState, Versions, file_digest
-from grader.course.stubs import is_untouched, stub_source
-from grader.course.submission import library_of
-from grader.grading import startup
+from grader.course.state import (
+    STUBS,
+    CourseState,
+    Versions,
+    file_digest,
+    is_untouched,
+    next_hint,
+    stub_source,
+)
+from grader.course.submission import (
+    library_of,
+    shape_in_torch,
+    statement_in_torch,
+    stub_in_torch,
+    text_in_torch,
+)
+from grader.grading import session
 from grader.report import KataReport
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,7 +167,7 @@ def test_the_stub_of_either_library_comes_from_the_one_that_was_kept(course):
 
 
 def test_a_file_that_imports_pytorch_where_it_is_missing_gets_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(startup.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(session.importlib.util, "find_spec", lambda _: None)
     file = tmp_path / "softmax.py"
     file.write_text("import torch\n\ndef softmax(x, axis=-1):\n    return torch.softmax(x, axis)\n")
     done = CliRunner().invoke(grade, ["softmax", "--course", str(ROOT), "--file", str(file), "--brief"])

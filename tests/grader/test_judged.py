@@ -13,10 +13,10 @@ import pytest
 
 from grader.answer_keys.file import KataKey, KeyFile
 from grader.authoring.verify import judged as judgements
-from grader.authoring.verify import katas, mistakes
+from grader.authoring.verify import katas
 from grader.authoring.verify.judged import JUDGING, Records
 from grader.authoring.verify.katas import verify_course, verify_kata
-from grader.cases import cache
+from grader.cases import oracle
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
@@ -117,7 +117,7 @@ def known(_verified, tmp_path, monkeypatch):
 
 
 def store():
-    return cache.folder()
+    return oracle.folder()
 
 
 @pytest.fixture
@@ -210,10 +210,8 @@ def test_all_that_judging_imports_is_listed():
 #: What `kata verify` imports and runs again at every call.
 ANEW = {
     "authoring/parallel",
-    "authoring/source_locations",
     "authoring/verify/static_checks",
     "authoring/verify/time_limit",
-    "authoring/verify/record",
 }
 
 
@@ -250,7 +248,7 @@ def test_every_listed_module_exists_and_is_needed():
     [
         ("checks/builtin.py", False),
         ("kata.py", False),
-        ("worker/child/rules.py", False),
+        ("worker/child/main.py", False),
         ("formats/html.py", True),
     ],
 )
@@ -375,16 +373,16 @@ def test_two_mistakes_that_are_alike_are_told_as_soon_as_one_is_made_so(known):
 
 
 def test_a_file_that_changes_while_it_is_judged_is_not_recorded(course, monkeypatch):
-    outcomes = mistakes.outcomes
+    outcomes = katas.outcomes
 
     def editing(*arguments):
         found = outcomes(*arguments)
         edit(course, MISTAKES, "_checked(x) + 0", "_checked(x) - 0")
         return found
 
-    monkeypatch.setattr(mistakes, "outcomes", editing)
+    monkeypatch.setattr(katas, "outcomes", editing)
     verified(course)
-    monkeypatch.setattr(mistakes, "outcomes", outcomes)
+    monkeypatch.setattr(katas, "outcomes", outcomes)
     assert not list(store().glob("double-*.judged"))
 
 
@@ -438,7 +436,7 @@ def test_records_of_another_form_are_ignored(known, first, judged):
     (file,) = store().glob("double-*.judged")
     key = KataKey(KeyFile(file.read_bytes(), file.name), "double")
     for message in ({}, {**key.file.message("double", "answers"), "facts": {"code": {"name": "x"}}}):
-        cache.write_entry(file.name, judgements.pack_records("double", message, key.mistakes))
+        oracle.write_entry(file.name, judgements.pack_records("double", message, key.mistakes))
         judged.clear()
         assert verified(known) == first
         assert judged == EVERYTHING
@@ -458,8 +456,8 @@ def test_a_folder_that_can_only_be_read_is_read(known, first, judged, monkeypatc
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(cache.os, "utime", refuse)
-    monkeypatch.setattr(cache, "write_whole", refuse)
+    monkeypatch.setattr(oracle.os, "utime", refuse)
+    monkeypatch.setattr(oracle, "write_whole", refuse)
     assert verified(known) == first
     assert judged == []
 
@@ -485,7 +483,7 @@ def test_two_verifications_at_once_tell_the_same(course, tmp_path):
 def test_a_clock_that_is_wrong_changes_nothing(known, first, judged, monkeypatch, when):
     for file in store().iterdir():
         os.utime(file, (when, when))
-    monkeypatch.setattr(cache.time, "time", lambda: 10**6)
+    monkeypatch.setattr(oracle.time, "time", lambda: 10**6)
     judged.clear()
     assert verified(known) == first
     assert judged == []
@@ -498,7 +496,7 @@ def test_the_files_used_longest_ago_are_deleted_when_the_cache_is_full(course, m
         (folder / name).write_bytes(bytes(100_000))
         when = time.time() + (10**6 if name == "future.key" else -3600 * age)
         os.utime(folder / name, (when, when))
-    monkeypatch.setattr(cache, "LARGEST_CACHE", 250_000)
+    monkeypatch.setattr(oracle, "LARGEST_CACHE", 250_000)
     verified(course)
     left = {path.name for path in folder.iterdir() if path.stat().st_size}
     assert {"new.key", "older.key"} < left
@@ -507,7 +505,7 @@ def test_the_files_used_longest_ago_are_deleted_when_the_cache_is_full(course, m
 
 
 def test_the_file_just_written_stays_also_in_a_cache_that_is_too_small(course, monkeypatch, judged):
-    monkeypatch.setattr(cache, "LARGEST_CACHE", 0)
+    monkeypatch.setattr(oracle, "LARGEST_CACHE", 0)
     verified(course)
     judged.clear()
     verified(course)

@@ -27,12 +27,13 @@ from grader.answer_keys.file import (
     VERSION,
     KataKey,
     KeyFile,
+    Keyring,
     KeyUnusable,
+    open_keyring,
     pack,
     repacked,
     write,
 )
-from grader.answer_keys.lookup import Keyring, open_keyring
 from grader.authoring.release.keys import entry_of
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata

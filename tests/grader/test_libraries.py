@@ -10,7 +10,7 @@ import pytest
 from grader.course.catalog import Course, KataError, load_file
 from grader.course.submission import Submission, read_submission
 from grader.diagnosis.matcher import MistakeMatcher
-from grader.grading.startup import open_grader
+from grader.grading.session import open_grader
 from grader.worker.in_process import LocalTensorStudent
 from grader.worker.protocol.codec import ARRAYS, Handle, TensorOutline, decode, encode
 

@@ -16,7 +16,7 @@ from grader.course.catalog import Course
 from grader.course.submission import Submission
 from grader.grading import submission_run
 from grader.grading.grader import Grader
-from grader.grading.limits import MEMORY, JudgingStopped, limited
+from grader.grading.submission_run import MEMORY, JudgingStopped, limited
 
 PREFIXES = {
     "tests/katas/attention/test_copy.py": '''

@@ -14,12 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from grader.cli import console
 from grader.cli import loop as loop_module
-from grader.cli import saved_files
+from grader.cli.console import SavedFiles, kata_list
 from grader.cli.keyboard import footer, help_text
 from grader.cli.loop import KEYS, Loop
-from grader.cli.progress import kata_list
-from grader.cli.saved_files import SavedFiles
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
 from grader.formats.terminal import View
@@ -216,8 +215,8 @@ def test_a_kata_that_passed_stays_passed_while_it_is_practised(run, save, course
 
 
 def test_a_file_that_is_deleted_is_noticed_and_comes_back(run, save, course, monkeypatch):
-    monkeypatch.setattr(saved_files, "GONE_SECONDS", 0.0)
-    monkeypatch.setattr(saved_files, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(console, "GONE_SECONDS", 0.0)
+    monkeypatch.setattr(console, "LOOK_SECONDS", 0.0)
     path = course.stub(course.kata_info("double"))
     told = run(save(RIGHT), lambda: path.unlink(), None, "u", None, lambda: path.unlink(), None, "x", None)
     assert (

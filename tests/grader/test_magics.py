@@ -6,7 +6,7 @@ import pytest
 
 import grader
 from grader.course.catalog import Course, CourseError
-from grader.course.notebook_cells import answer_to
+from grader.course.submission import answer_to
 from grader.notebooks import magics
 from grader.report import CheckReport, KataReport
 

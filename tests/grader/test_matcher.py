@@ -17,8 +17,7 @@ from grader.diagnosis.similarity import ComparedFailure, record
 from grader.grading import grader
 from grader.kata import KataError
 from grader.report import Mistake
-from grader.values.comparison import Difference
-from grader.values.tolerance import FLOAT32_SOURCES, LOST_DIGITS
+from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Difference
 from grader.worker.student import Call
 
 

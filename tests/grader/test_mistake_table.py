@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.verify.katas import verify_course
-from grader.authoring.verify.mistakes import MistakeOutcome, medians, table
+from grader.authoring.verify.katas import MistakeOutcome, medians, mistake_table, verify_course
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.mistakes import LEVELS
@@ -36,7 +35,7 @@ def test_the_median_of_each_level_is_told_with_the_number_of_mistakes():
 
 
 def test_rows_go_from_crude_to_subtle_and_from_few_points_to_many():
-    text = table(COURSE.kata_info("softmax"), OUTCOMES)
+    text = mistake_table(COURSE.kata_info("softmax"), OUTCOMES)
     assert [row[0] for row in ROW.findall(text)] == [
         "does_nothing", "forgets_to_scale", "scales_twice", "adds_epsilon"
     ]  # fmt: skip

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from grader.authoring.mutation.mutants import mutants
+from grader.authoring.mutation.strength import mutants
 from grader.edits.walk import FAMILIES
 
 

@@ -10,12 +10,9 @@ from click.testing import CliRunner
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
-from grader.course.notebook_cells import code_of, katas_asked, katas_in, source_of
-from grader.course.submission import SubmissionRejected, Unreadable
+from grader.course.submission import SubmissionRejected, Unreadable, code_of, katas_asked, katas_in, source_of
 from grader.formats import html
-from grader.notebooks import optional_dependency
-from grader.notebooks.notebook import to_markdown
-from grader.notebooks.solution_cells import STUB, with_solution, without_statement
+from grader.notebooks.notebook import STUB, importlib, to_markdown, with_solution, without_statement
 from grader.report import CheckReport, KataReport, Mistake
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -318,7 +315,7 @@ def test_a_kata_without_checks_shows_its_message():
 
 @pytest.fixture
 def _without_jupyter(monkeypatch):
-    monkeypatch.setattr(optional_dependency.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
 
 
 @pytest.mark.usefixtures("_without_jupyter")

@@ -13,15 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.answer_keys.file import KeyFile, write
-from grader.answer_keys.lookup import Keyring
+from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.authoring.release.keys import entry_of
 from grader.cases.generation import SEED, spread
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.grader import Grader
-from grader.grading.startup import open_grader
+from grader.grading.session import open_grader
 from grader.notebooks.magics import grade_source
 from grader.worker.fork_server import WorkerFactories
 
@@ -218,7 +217,7 @@ sys.path.insert(0, sys.argv[1])
 import grader
 assert grader.__file__.startswith(sys.argv[1]), grader.__file__
 from grader.course.catalog import Course
-from grader.grading.startup import open_grader
+from grader.grading.session import open_grader
 from grader.course.submission import Submission
 course = Course(Path(sys.argv[2]))
 name, sources = json.load(sys.stdin)

@@ -8,7 +8,7 @@ from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.cli.options import GradeOptions, GuardedCommand
 from grader.course.submission import SubmissionRejected
-from grader.grading.startup import COMPLAINTS
+from grader.grading.session import COMPLAINTS
 
 FAULT = (
     "This is our fault, not yours; your points are unchanged."

@@ -29,15 +29,13 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from grader.page import editor, messages, questions
-from grader.page.document import Document
-from grader.page.guard import POLICY, Guard
-from grader.page.history import MOST, History
+from grader.page import kata_view, messages
 from grader.page.judges import ENDED, Judges
 from grader.page.jupyter import TOKEN, setup
-from grader.page.kata_view import MARKDOWN
+from grader.page.kata_view import MARKDOWN, Document
 from grader.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
-from grader.page.server import Address, free_address
+from grader.page.server import POLICY, Address, Guard, free_address
+from grader.page.workplace import MOST, History
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
 
@@ -155,35 +153,37 @@ def test_places_of_a_report_are_underlined_and_explained():
     place = Place(2, "    return g(x)", 11, 15)
     failed = CheckReport("a", "A.", "error", 0, 100, "NameError: no g", place=place)
     report = KataReport("f", "a", "failed", 100, checks=(failed,))
-    marks = editor.marks_of(report)
-    assert editor.decorations(text, marks) == [{"kind": "mark", "from": 21, "to": 25, "class": "in-question"}]
+    marks = kata_view.marks_of(report)
+    assert kata_view.decorations(text, marks) == [
+        {"kind": "mark", "from": 21, "to": 25, "class": "in-question"}
+    ]
     assert text[21:25] == "g(x)"
-    assert editor.tooltips(marks) == {2: "NameError: no g"}
+    assert kata_view.tooltips(marks) == {2: "NameError: no g"}
 
 
 def test_what_a_search_has_found_is_underlined_too():
     repair = Repair("an axis", Place(1, "x = y.sum(0)", 10, 11))
     report = KataReport("f", "a", "failed", 100, repairs=(repair,))
-    assert editor.decorations("x = y.sum(0)", editor.marks_of(report))[0]["from"] == 10
-    assert editor.tooltips(editor.marks_of(report)) == {
+    assert kata_view.decorations("x = y.sum(0)", kata_view.marks_of(report))[0]["from"] == 10
+    assert kata_view.tooltips(kata_view.marks_of(report)) == {
         1: "Changing only this spot makes every check pass: an axis."
     }
 
 
 def test_a_line_without_columns_is_underlined_whole_and_one_that_is_gone_is_not():
     marks = [
-        editor.Mark(Place(1, "  x"), "a"),
-        editor.Mark(Place(9, "y"), "b"),
-        editor.Mark(Place(2, ""), "c"),
+        kata_view.Mark(Place(1, "  x"), "a"),
+        kata_view.Mark(Place(9, "y"), "b"),
+        kata_view.Mark(Place(2, ""), "c"),
     ]
-    assert editor.decorations("  x = 1\n\n", marks) == [
+    assert kata_view.decorations("  x = 1\n\n", marks) == [
         {"kind": "mark", "from": 2, "to": 7, "class": "in-question"}
     ]
 
 
 def test_the_line_of_a_syntax_error_is_underlined():
     report = KataReport("f", "a", "error", 100, message="f.py, line 2: never closed.", excerpt="x = (")
-    assert [mark.place.line for mark in editor.marks_of(report)] == [2]
+    assert [mark.place.line for mark in kata_view.marks_of(report)] == [2]
 
 
 # --- questions ---
@@ -202,28 +202,28 @@ SCALE = 2 / 3
 
 
 def test_questions_have_their_text_and_what_was_answered():
-    assert questions.asked_in(PAGE) == [
-        questions.Asked("STUDENT", "your login", ""),
-        questions.Asked("SHAPE_OF_Q", "The shape of Q, in the order of the paper.", ""),
-        questions.Asked("SCALE", "", "2 / 3"),
+    assert kata_view.asked_in(PAGE) == [
+        kata_view.Asked("STUDENT", "your login", ""),
+        kata_view.Asked("SHAPE_OF_Q", "The shape of Q, in the order of the paper.", ""),
+        kata_view.Asked("SCALE", "", "2 / 3"),
     ]
-    assert questions.asked_in("x = (") == []
+    assert kata_view.asked_in("x = (") == []
 
 
 def test_an_answer_is_written_where_the_question_stands():
-    text = questions.with_answer(PAGE, "SHAPE_OF_Q", " (2, 3) ")
-    text = questions.with_answer(text, "STUDENT", "Ada 'the' Löwe")
-    text = questions.with_answer(text, "SCALE", "")
+    text = kata_view.with_answer(PAGE, "SHAPE_OF_Q", " (2, 3) ")
+    text = kata_view.with_answer(text, "STUDENT", "Ada 'the' Löwe")
+    text = kata_view.with_answer(text, "SCALE", "")
     assert "SHAPE_OF_Q = (2, 3)\n" in text
     assert "STUDENT = \"Ada 'the' Löwe\"  # your login\n" in text
     assert "SCALE = ...\n" in text
-    assert questions.asked_in(text)[0].value == "Ada 'the' Löwe"
+    assert kata_view.asked_in(text)[0].value == "Ada 'the' Löwe"
 
 
 @pytest.mark.parametrize("value", ["(2,", "x = 1", "1\n\nimport os", "1) + (2", "2; import os", "#"])
 def test_what_is_no_value_is_refused(value):
     with pytest.raises(SyntaxError):
-        questions.with_answer(PAGE, "SCALE", value)
+        kata_view.with_answer(PAGE, "SCALE", value)
 
 
 # --- who is let in ---

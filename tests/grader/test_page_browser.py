@@ -22,7 +22,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from grader.page.editor import LOST
+from grader.page.kata_view import LOST
 
 pytestmark = pytest.mark.slow
 

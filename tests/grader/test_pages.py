@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from grader.authoring.release import wheel
-from grader.classroom import student_page, webpage
+from grader.authoring.release import repository
+from grader.classroom.files import CLASS_TEMPLATE, STUDENT_TEMPLATE
 from grader.formats import account, html, pages
 from grader.report import CheckReport, KataReport, Mistake, Report
 
@@ -94,7 +94,7 @@ def test_the_overview_says_what_explains_the_first_failure():
 
 
 def test_the_wheel_has_the_templates_and_the_styles():
-    folders = (pages.TEMPLATES, student_page.TEMPLATE.parent, webpage.TEMPLATE.parent)
+    folders = (pages.TEMPLATES, STUDENT_TEMPLATE.parent, CLASS_TEMPLATE.parent)
     files = {path.relative_to(GRADER).as_posix() for folder in folders for path in folder.iterdir()}
     assert {"formats/templates/base.html", "formats/templates/page.css"} <= files
-    assert files <= wheel.sources().keys()
+    assert files <= repository.sources().keys()

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from grader import expect
-from grader.classroom import student_page, webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
+from grader.classroom.files import Rows, render_class, render_student
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Member
 from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import Course
 from grader.formats import html
-from grader.grading.pictures import pictures_of
+from grader.grading.report_builder import pictures_of
 from grader.report import CheckReport, KataReport, Mistake, Place, Report
 from grader.values.comparison import Tolerance, first_difference
 
@@ -114,7 +114,7 @@ REPORT = Report((mask(), attention(), sampler(), cache(), training(), exception(
 def pages_of_a_class():
     """The page of a student and the page of a class of three."""
     infos = [Course(ROOT).katas[one.name] for one in REPORT.katas]
-    stats, rows = ClassStatistics({info.name: KataStatistics(info) for info in infos}), webpage.Rows()
+    stats, rows = ClassStatistics({info.name: KataStatistics(info) for info in infos}), Rows()
     for number in range(3):
         marks = Policy().marks("", REPORT.katas, {}, {}, datetime.now(UTC))
         graded = StudentReport(Member(f"s{number}", f"Ada {EVIL} {number}"), REPORT, True, marks)
@@ -122,8 +122,8 @@ def pages_of_a_class():
         rows.add(graded)
     stubs = {info.name: Course(ROOT).stub(info).read_bytes() for info in infos}
     heading = ("Decoders", "2026-01-01")
-    student = student_page.render(graded, f"Decoders {EVIL}", "2026-01-01")
-    return {"student": student, "class": webpage.render(stats, rows, heading, [EVIL], stubs=stubs)}
+    student = render_student(graded, f"Decoders {EVIL}", "2026-01-01")
+    return {"student": student, "class": render_class(stats, rows, heading, [EVIL], stubs=stubs)}
 
 
 @pytest.fixture(scope="module")

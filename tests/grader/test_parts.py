@@ -14,10 +14,10 @@ from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, unwritten_parts
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.formats import account, html, summary
-from grader.formats.escaping import in_markdown
+from grader.formats.account import in_markdown
 from grader.formats.terminal import View, render_kata
 from grader.grading.grader import Grader
-from grader.grading.startup import grade_read
+from grader.grading.session import grade_read
 from grader.report import Part, Report, from_json, to_json
 from grader.worker.fork_server import WorkerFactories
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.collector import Collector
-from grader.classroom.overrides import Override
-from grader.classroom.policy import Policy, read_policy
+from grader.classroom.policy import Override, Policy, read_policy
 from grader.classroom.times import HandedIn, Repository, of_path, of_text
 from grader.course.catalog import Course, CourseError
 from grader.report import CheckReport, KataReport

@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.course.catalog import Course
-from grader.course.state import STUBS, CourseState, Versions
-from grader.course.stubs import stub_source
+from grader.course.state import STUBS, CourseState, Versions, stub_source
 
 WRONG = "def double(x):\n    return 3 * x\n"
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from grader.cli.progress import kata_list, welcome
+from grader.cli.console import kata_list, welcome
 from grader.course.catalog import Course
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import digest

@@ -9,15 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.answer_keys.file import KeyFile, write
-from grader.answer_keys.lookup import Keyring
+from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.authoring.verify.judged import key_entry
 from grader.authoring.verify.katas import verify_course
 from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course, load_file
 from grader.course.known_solutions import Answers
-from grader.course.notebook_cells import answer_to
-from grader.course.submission import parse
+from grader.course.submission import answer_to, parse
 from grader.formats import account, terminal
 from grader.grading.grader import Grader
 from grader.kata import Kata, KataError

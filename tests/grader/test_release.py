@@ -17,17 +17,16 @@ import pytest
 from click.testing import CliRunner
 
 import grader
-from grader.answer_keys import encryption
-from grader.answer_keys.file import KeyFile
+from grader.answer_keys.file import KeyFile, new_secret, unseal
 from grader.authoring.release import repository
-from grader.authoring.release.wheel import build_wheel
-from grader.authoring.verify.record import write_record
+from grader.authoring.release.repository import build_wheel
+from grader.authoring.verify.static_checks import write_record
 from grader.cli import starter
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course import release_manifest
 from grader.course.catalog import Course
-from grader.course.changed_statement import note_for
+from grader.course.state import note_for
 
 from .conftest import CENTER, DOUBLE
 from .leaks import leaks
@@ -175,7 +174,7 @@ def test_a_sealed_key_that_cannot_grade_is_not_released(release, tmp_path, monke
     seal("double", key)
     lacking = release("--sealed", key, name="center")
     assert (lacking.exit_code, lacking.stderr) == (4, "ci.key holds no answers to `center`.\n")
-    secret.write_text(encryption.new_secret())
+    secret.write_text(new_secret())
     assert "does not open with the secret in ci.key.secret" in release("--sealed", key).stderr
     secret.unlink()
     assert "ci.key is sealed: put its secret into the variable DOJO_SEAL" in release("--sealed", key).stderr
@@ -200,7 +199,7 @@ def test_hosts_grade_with_hidden_cases(release, tmp_path, monkeypatch):
     workflow = (out / ".github" / "workflows" / "grade.yml").read_text()
     assert "--key .github/sealed.key" in workflow
     secret = (tmp_path / "out.secret").read_text()
-    opened = encryption.unseal((out / repository.SEALED).read_bytes(), "the key", tmp_path / "out.secret")
+    opened = unseal((out / repository.SEALED).read_bytes(), "the key", tmp_path / "out.secret")
     assert (
         KeyFile(opened, "").message("double", "answers").keys()
         == KeyFile(theirs, "").message("double", "answers").keys()

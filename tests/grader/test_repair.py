@@ -11,8 +11,7 @@ from grader.course.submission import parse
 from grader.diagnosis import repair
 from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch
 from grader.diagnosis.search_options import SearchOptions
-from grader.edits.candidates import Sources, Trace, place_of_edit, ranked
-from grader.edits.dependencies import distances
+from grader.edits.candidates import Sources, Trace, distances, place_of_edit, ranked
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, html, lines, summary, terminal

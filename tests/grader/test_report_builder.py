@@ -9,8 +9,7 @@ from grader.checks.runner import CheckResult, Failure
 from grader.grading.report_builder import as_check
 from grader.kata import Kata
 from grader.worker.protocol.codec import Handle
-from grader.worker.proxies import RemoteObject
-from grader.worker.student import Call
+from grader.worker.student import Call, RemoteObject
 
 ONE = np.eye(2)
 KATA = Kata(

@@ -5,9 +5,9 @@ import types
 import numpy as np
 import pytest
 
-from grader.course.rules import first_use
-from grader.worker.child import rules
-from grader.worker.child.rules import RuleBroken
+from grader.course.submission import first_use
+from grader.worker.child import main
+from grader.worker.child.main import RuleBroken
 
 NORM = ("numpy.linalg.norm",)
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")
@@ -93,19 +93,19 @@ def library(monkeypatch):
 
 
 def test_a_forbidden_function_raises_while_running(library):
-    rules.refuse_while_running(("lent.solve",))
+    main.refuse_while_running(("lent.solve",))
     with pytest.raises(RuleBroken, match=r"lent\.solve is what this kata asks you to build"):
         library.solve(1)
 
 
 def test_a_forbidden_method_raises_while_running(library):
-    rules.refuse_while_running(("lent.Tensor.solve",))
+    main.refuse_while_running(("lent.Tensor.solve",))
     with pytest.raises(RuleBroken):
         library.Tensor().solve()
 
 
 def test_what_is_not_installed_needs_no_refusal():
-    rules.refuse_while_running(("no_such_library.f", "numpy.no_such_function"))
+    main.refuse_while_running(("no_such_library.f", "numpy.no_such_function"))
 
 
 def test_a_detour_by_getattr_is_refused_in_the_worker(connect):

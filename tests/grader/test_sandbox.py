@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.expect import SubmissionFailed
-from grader.grading import startup
+from grader.grading import session
 from grader.report import Isolation
 from grader.worker import fork_server
 from grader.worker.child.sandbox import (
@@ -30,12 +30,11 @@ from grader.worker.child.sandbox import (
     syscalls,
 )
 from grader.worker.client import RemoteStudent
-from grader.worker.fork_server import ForkServer
-from grader.worker.process import make_folder, remove_folder
-from grader.worker.protocol import system, terms
-from grader.worker.protocol.terms import Terms, read_terms
+from grader.worker.fork_server import ForkServer, make_folder, remove_folder
+from grader.worker.protocol import channel, messages
+from grader.worker.protocol.messages import Terms, read_terms
 
-LINUX = pytest.mark.skipif(not system.LINUX, reason="a sandbox of Linux")
+LINUX = pytest.mark.skipif(not channel.LINUX, reason="a sandbox of Linux")
 ROOT = Path(__file__).parents[2]
 HEADERS = {
     0: Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
@@ -121,7 +120,7 @@ def test_another_machine_s_calls_are_refused(machine):
         ("prlimit64", (1, 7, 0, 1), False, seccomp.REFUSE),
         ("prlimit64", (0, 7, 2**40, 0), False, seccomp.REFUSE),
         ("prctl", (15,), False, seccomp.ALLOW),
-        ("prctl", (system.PR_SET_DUMPABLE, 1), False, seccomp.REFUSE),
+        ("prctl", (channel.PR_SET_DUMPABLE, 1), False, seccomp.REFUSE),
         ("fcntl", (3, 3), False, seccomp.ALLOW),
         ("fcntl", (3, 8, 1), False, seccomp.REFUSE),
         ("ioctl", (3, 0x5401), False, seccomp.ALLOW),
@@ -259,9 +258,9 @@ def test_the_environment_is_emptied_and_overwritten():
 def test_only_listed_variables_are_kept(monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     monkeypatch.setenv("TZ", "UTC")
-    kept = terms.environment()
+    kept = messages.environment()
     assert (kept.get("GITHUB_TOKEN"), kept["TZ"]) == (None, "UTC")
-    assert kept.keys() <= {*terms.KEPT, *terms.SET}
+    assert kept.keys() <= {*messages.KEPT, *messages.SET}
 
 
 @LINUX
@@ -365,7 +364,7 @@ def test_required_isolation_that_is_missing_is_refused_with_what_is_missing(monk
     monkeypatch.setitem(fork_server.ISOLATION, "required", ("limits",))
     result = run_grade("--isolation", "required")
     assert result.exit_code == 4
-    lacking = "Landlock and seccomp" if system.LINUX else "Landlock and seccomp and a limit of memory"
+    lacking = "Landlock and seccomp" if channel.LINUX else "Landlock and seccomp and a limit of memory"
     assert (
         f"`--isolation required`: this machine lacks {lacking}. `--isolation best` takes what there is."
         in result.output
@@ -379,13 +378,13 @@ def test_required_isolation_that_is_there_grades():
 
 
 def test_a_worker_that_cannot_be_started_is_said_to_be_missing(monkeypatch):
-    monkeypatch.setattr(startup.RemoteStudent, "greeting", _lost)
-    with pytest.raises(startup.IsolationMissing, match=r"no worker can be started here\. It is gone\."):
-        startup._require_isolation(_silent_source(), "cpu")
+    monkeypatch.setattr(session.RemoteStudent, "greeting", _lost)
+    with pytest.raises(session.IsolationMissing, match=r"no worker can be started here\. It is gone\."):
+        session._require_isolation(_silent_source(), "cpu")
 
 
 def _lost(*_arguments):
-    raise startup.WorkerLost("It is gone.")
+    raise session.WorkerLost("It is gone.")
 
 
 def _silent_source():

@@ -6,16 +6,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.overview import overview
-from grader.authoring.preview import feedback
-from grader.authoring.scaffold.library_snippets import Draft
-from grader.authoring.scaffold.signatures import read_signatures
+from grader.authoring.preview import feedback, overview
+from grader.authoring.scaffold.signatures import Draft, read_signatures
 from grader.authoring.scaffold.writer import with_kata, write_kata
 from grader.authoring.verify import static_checks
 from grader.authoring.verify.katas import verify_course
 from grader.authoring.verify.seeds import verify_right_answers
+from grader.cli.console import kata_list
 from grader.cli.kata import kata as run_kata
-from grader.cli.progress import kata_list
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import read_submission
 from grader.grading.grader import Grader

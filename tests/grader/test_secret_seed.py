@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
-from grader.answer_keys.encryption import unseal
-from grader.answer_keys.file import KeyFile
-from grader.answer_keys.lookup import open_keyring
-from grader.authoring.verify.record import write_record
+from grader.answer_keys.file import KeyFile, open_keyring, unseal
+from grader.authoring.verify.static_checks import write_record
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.classroom.command import ClassOptions

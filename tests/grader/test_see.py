@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.release import repository, wheel
+from grader.authoring.release import repository
 from grader.cli.grade import grade as command
 from grader.cli.kata import kata
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
 from grader.formats.terminal import Paint
-from grader.see import demonstration, page, text
+from grader.see import demonstration
 from grader.see.answers import Answers, open_answers
-from grader.see.demonstration import open_demonstration
-from grader.see.recording import read_recording, reference_students
+from grader.see.demonstration import open_demonstration, read_recording, reference_students
+from grader.see.sections import render_text
 from grader.see.tracing import BLOCKED, Tracer
 from grader.worker.in_process import LocalStudent
 
@@ -113,7 +113,7 @@ def far_from_the_printed(shown, layer):
 
 
 def in_text(shown, **options):
-    return text.render(list(shown.sections.values()), 80, Paint(False), **options)
+    return render_text(list(shown.sections.values()), 80, Paint(False), **options)
 
 
 def planes(shown):
@@ -282,8 +282,8 @@ def test_without_a_recording_nothing_takes_the_place_of_a_function():
     shown = Sections(Answers(KATAS), {}, example_of(None))
     sections = shown.all()
     assert {step.source for step in shown.steps.values()} == {"missing"}
-    assert "0 of 21 katas" in text.render(sections, 80, Paint(False))
-    assert "0 of 21 katas" in page.render(SEE, sections)
+    assert "0 of 21 katas" in render_text(sections, 80, Paint(False))
+    assert "0 of 21 katas" in demonstration.render_page(SEE, sections)
 
 
 # Tokens that are typed
@@ -316,8 +316,8 @@ def test_typed_text_is_bounded():
 
 
 def test_the_page_is_small_and_loads_nothing(run):
-    shown = page.render(SEE, list(run().sections.values()))
-    longest = page.render(
+    shown = demonstration.render_page(SEE, list(run().sections.values()))
+    longest = demonstration.render_page(
         SEE, list(run(tokens=" ".join(letter * 20 for letter in "abcdefgh")).sections.values())
     )
     assert max(len(shown.encode()), len(longest.encode())) < 190_000
@@ -327,7 +327,7 @@ def test_the_page_is_small_and_loads_nothing(run):
 
 
 def test_the_policy_allows_the_script_and_the_style_by_their_digests(run):
-    shown = page.render(SEE, list(run().sections.values()))
+    shown = demonstration.render_page(SEE, list(run().sections.values()))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', shown)[1]
     for name, pattern in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
         inside = re.search(pattern, shown, re.DOTALL)[1]
@@ -338,7 +338,7 @@ def test_the_policy_allows_the_script_and_the_style_by_their_digests(run):
 
 
 def test_a_token_cannot_end_the_data_of_the_page(run):
-    shown = page.render(SEE, list(run(tokens="</script> {{ script }}").sections.values()))
+    shown = demonstration.render_page(SEE, list(run(tokens="</script> {{ script }}").sections.values()))
     assert shown.count("</script>") == 2
     assert json.loads(re.search(r'id="data">(.*?)</script>', shown)[1])[0]["data"]["said"].startswith("</scr")
 
@@ -362,7 +362,7 @@ def test_the_text_has_no_colour_and_no_unicode_where_there_is_none(run):
     shown = in_text(run(SIX), ascii_only=True)
     assert shown.isascii()
     assert "\x1b" not in shown
-    assert "\x1b[" in text.render(list(run().sections.values()), 80, Paint(True))
+    assert "\x1b[" in render_text(list(run().sections.values()), 80, Paint(True))
 
 
 # The command
@@ -426,7 +426,7 @@ def test_students_get_what_the_course_shows():
     files = [path.relative_to(ROOT) for path in (ROOT / "see").rglob("*") if path.is_file()]
     assert given == {path.as_posix() for path in files if "__pycache__" not in path.parts}
     assert {"see/__init__.py", "see/recording.json", "see/page.js"} <= given
-    assert "see/templates/page.js" in wheel.sources()
+    assert "see/templates/page.js" in repository.sources()
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from grader.course.catalog import Course
-from grader.notebooks.outputs import frame_bundle
-from grader.see import page
+from grader.notebooks.notebook import frame_bundle
+from grader.see import demonstration
 from grader.see.answers import Answers
-from grader.see.demonstration import open_demonstration
-from grader.see.recording import read_recording, reference_students
+from grader.see.demonstration import open_demonstration, read_recording, reference_students
 from grader.worker.in_process import LocalStudent
 
 pytest.importorskip("selenium", reason="Selenium is not installed")
@@ -47,7 +46,7 @@ def visit(browser, references, tmp_path):
     def open_page(names=KATAS, tokens=None, framed=False, **students):
         statuses = {name: "yours" if name in names else "open" for name in KATAS}
         answers = Answers(KATAS, statuses, {name: references[name] for name in names} | students)
-        shown = page.render(SEE, SEE.show(answers, read_recording(SEE), tokens))
+        shown = demonstration.render_page(SEE, SEE.show(answers, read_recording(SEE), tokens))
         file = tmp_path / "see.html"
         file.write_text(frame_bundle(shown, "")["text/html"] if framed else shown)
         browser.get(file.as_uri())

@@ -4,7 +4,7 @@ import json
 
 from click.testing import CliRunner
 
-from grader.classroom.single import laid_out
+from grader.classroom.collector import laid_out
 from grader.cli.grade import grade
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'

@@ -7,8 +7,7 @@ from grader.answer_keys.answers import Case
 from grader.checks.runner import Failure
 from grader.grading.snippet import code_of, script_of, signatures_of, with_parameters
 from grader.worker.protocol.codec import Handle
-from grader.worker.proxies import RemoteObject
-from grader.worker.student import Call
+from grader.worker.student import Call, RemoteObject
 
 ROWS = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 from click.testing import CliRunner
 
-from grader.cli import solution, starter
+from grader.cli import practice, starter
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import CourseState
@@ -108,7 +108,7 @@ def test_a_wheel_with_solutions_shows_them_where_the_course_has_none(
         folder = "solutions/attention/double"
         assert archive.namelist() == [f"{folder}/reference.py", f"{folder}/variants.py"]
     (tmp_path / starter.SOLUTIONS).write_bytes(held)
-    monkeypatch.setattr(solution, "PACKAGE", tmp_path)
+    monkeypatch.setattr(practice, "PACKAGE", tmp_path)
     passed.solution(passed.kata_info("double"), "reference").unlink()
     assert "The reference" in run(passed, "--solution", "double").stdout
     (tmp_path / starter.SOLUTIONS).write_bytes(b"no zip")

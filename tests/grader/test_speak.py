@@ -19,8 +19,7 @@ from grader.course.known_solutions import standalone_sources
 from grader.errors import CourseError
 from grader.report_texts import CONTROL_PICTURES
 from grader.see.answers import Answers
-from grader.see.demonstration import open_demonstration, speech_in
-from grader.see.recording import read_recording, reference_students
+from grader.see.demonstration import open_demonstration, read_recording, reference_students, speech_in
 from grader.see.sections import Section
 from grader.see.speech import DIGITS, Calls, Silent, Token, Wish, prompt_of, section_of, text_of
 from grader.worker.in_process import LocalStudent

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import grader
 from grader import report
-from grader.authoring.release.wheel import build_wheel
+from grader.authoring.release.repository import build_wheel
 from grader.classroom.policy import Late, Terms
 from grader.cli.grade import grade
 from grader.cli.kata import kata

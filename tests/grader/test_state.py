@@ -12,9 +12,8 @@ import pytest
 
 from grader.course.catalog import Course
 from grader.course.files import Folder, replacing
-from grader.course.hints import next_hint
-from grader.course.state import BEST, CourseState, KataState, Versions, file_digest
-from grader.page.history import History
+from grader.course.state import BEST, CourseState, KataState, Versions, file_digest, next_hint
+from grader.page.workplace import History
 from grader.report import CheckReport, KataReport, Mistake
 
 RIGHT = "def double(x):\n    return x + x\n"

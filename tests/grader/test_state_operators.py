@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from grader.authoring.mutation.mutants import mutants
+from grader.authoring.mutation.strength import mutants
 
 
 def changes(code):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.authoring.kata_pages import kata_page, on_page_markdown
+from grader.authoring.preview import kata_page, on_page_markdown
 from grader.course.catalog import Course
 from grader.drawing.statement import pictures
 from grader.notebooks.notebook import notebook_of

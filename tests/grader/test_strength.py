@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_text, read_equivalents
-from grader.authoring.mutation.mutant_runner import MutantRunner
-from grader.authoring.mutation.mutants import Mutant
-from grader.authoring.mutation.strength import verify_strength
-from grader.authoring.mutation.strength_page import read_rows, total, write_page
+from grader.authoring.mutation.strength import (
+    FILE_NAME,
+    EquivalentMutant,
+    Mutant,
+    MutantRunner,
+    entry_text,
+    read_equivalents,
+    read_rows,
+    total,
+    verify_strength,
+    write_page,
+)
 from grader.authoring.verify.judged import recorded_mistakes
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from grader.authoring.release.repository import core_files
 from grader.authoring.verify.static_checks import unfinished, unkept_plans
+from grader.cli.console import kata_list
 from grader.cli.grade import grade
-from grader.cli.progress import kata_list
 from grader.course.catalog import Course
 from grader.course.syllabus import CourseError, Effort, Plan, Syllabus, read_syllabus, to_text
 

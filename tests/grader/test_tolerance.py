@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from grader import expect
-from grader.values.comparison import first_difference
-from grader.values.tolerance import CANCELLED, Precision, lost_digits, precision_of
+from grader.values.comparison import CANCELLED, Precision, first_difference, lost_digits, precision_of
 
 
 def case(*numbers, dtype="float64", **others):

@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli import options
+from grader.cli.console import kata_list, welcome
 from grader.cli.grade import grade
 from grader.cli.keyboard import help_text
 from grader.cli.loop import KEYS
-from grader.cli.progress import kata_list, welcome
 from grader.course.catalog import open_course
 from grader.course.known_solutions import other_way
 from grader.formats import terminal
+from grader.formats.account import paragraphs, reflowed, words
 from grader.formats.terminal import View
-from grader.formats.wrapping import paragraphs, reflowed, words
 from grader.grading.standings import after_pass, standings
 from grader.report import CheckReport, KataReport, Mistake, Place
 

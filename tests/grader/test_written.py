@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom.overrides import Override
-from grader.classroom.policy import Late, Policy, Terms
+from grader.classroom.policy import Late, Override, Policy, Terms
 from grader.classroom.times import HandedIn
 from grader.cli.kata import kata
 from grader.course.catalog import Course, KataError, read_kata_info

@@ -20,7 +20,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.grader import Grader
-from grader.grading.startup import open_grader
+from grader.grading.session import open_grader
 
 ROOT = Path(__file__).resolve().parents[2]
 #: How many mistakes of a kata are compared: `DOJO_SAMPLE=8` takes a few of them.

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from grader.authoring.audit import confine
 from grader.authoring.audit.homework import Homework
+from grader.authoring.audit.server import Protection, available
 from grader.course.catalog import CourseError
-from grader.worker.protocol.terms import environment
+from grader.worker.protocol.messages import environment
 
 ROOT = Path(__file__).resolve().parents[3]
 START = (
@@ -64,10 +64,10 @@ class Pool:
     def __init__(self, homework: Homework, isolation: str = "best", at_once: int = 0) -> None:
         if not hasattr(os, "fork"):
             raise CourseError("`kata audit` runs tests in forks, which this system does not have.")
-        if isolation == "required" and not confine.available().is_whole:
+        if isolation == "required" and not available().is_whole:
             raise CourseError("--isolation required: this system has no Landlock or no seccomp.")
         self.homework, self.isolation = homework, isolation
-        self.protection = confine.available() if isolation != "none" else confine.Protection()
+        self.protection = available() if isolation != "none" else Protection()
         self.at_once = at_once or os.cpu_count() or 1
         self.folder = Path(tempfile.mkdtemp(prefix="kata-audit-")).resolve()
         self.root = self.folder / "homework"

@@ -17,9 +17,9 @@ import grader
 from grader.authoring.audit.homework import Homework
 from grader.authoring.audit.pool import Job, Pool, Result, Status
 from grader.authoring.audit.record import Audit, Fate, MutantFate, SubmissionFate, Witness, witness_of
-from grader.authoring.mutation.mutants import Mutant, mutants
+from grader.authoring.mutation.strength import Mutant, mutants
 from grader.course.catalog import CourseError
-from grader.course.loading import cache_folder
+from grader.course.files import cache_folder
 from grader.edits.walk import RARER
 
 FIRST_SECONDS = 300.0  # that the solution may take

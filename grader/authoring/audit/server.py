@@ -3,6 +3,11 @@
 It reads a job as a line of JSON from standard input, and writes a line with the result. The server imports
 libraries that the homework needs, so that a fork starts in milliseconds, and never code of the homework.
 When a run ends, everything that it has started is killed, also processes that have left its session.
+
+Confine a fork that runs code of a homework: files, network, memory, processor time, file sizes.
+
+Unlike a grader's worker, tests may read all files, start processes and use temporary files. They can write
+below one folder alone.
 """
 
 from __future__ import annotations
@@ -21,12 +26,83 @@ import signal
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from grader.authoring.audit import confine
 from grader.course.files import Folder
-from grader.worker.protocol import system
+from grader.worker.child.sandbox import hardening, landlock, seccomp
+from grader.worker.protocol.channel import address_space, control, no_new_privileges
+
+MEMORY = 4 * 2**30  # bytes of address space in addition to the server's
+FILE = 64 * 2**20  # bytes of one file
+MORE_PROCESSES = 200  # than the user has now; root has no such limit
+DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full")
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What holds a run back: the version of Landlock, 0 for none, and whether system calls are filtered."""
+
+    landlock_abi: int = 0
+    seccomp: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.landlock_abi) and self.seccomp
+
+
+def available() -> Protection:
+    """Return what this kernel offers."""
+    return Protection(landlock.version(), seccomp.available())
+
+
+def enter(folder: str, isolation: str, seconds: float, parent: int) -> None:
+    """Confine this process, a fork of the server `parent`, to `folder`, where alone it may write."""
+    hardening.die_with_parent(parent)
+    _limit(seconds)
+    if isolation == "none":
+        return
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):
+            hardening.drop_capabilities()
+    no_new_privileges()
+    if abi := landlock.version():
+        everything = landlock.READ | landlock.EXECUTE
+        files = [(path, landlock.WRITE & landlock.ABOUT_FILES) for path in DEVICES]
+        with contextlib.suppress(OSError):
+            landlock.restrict([("/", everything), *files, (folder, landlock.OWN)], abi)
+    if seccomp.available():
+        with contextlib.suppress(OSError):
+            seccomp.restrict(tests=True)
+
+
+def _limit(seconds: float) -> None:
+    if sys.platform == "win32":
+        return
+    import resource as r
+
+    limits = {r.RLIMIT_FSIZE: FILE, r.RLIMIT_CORE: 0}
+    if size := address_space():
+        limits[r.RLIMIT_AS] = size + MEMORY
+        limits[r.RLIMIT_NPROC] = _own_processes() + MORE_PROCESSES
+    for which, most in limits.items():
+        with contextlib.suppress(ValueError, OSError):  # a lower limit is in force already
+            r.setrlimit(which, (most, most))
+    cpu = int(seconds) + 1
+    with contextlib.suppress(ValueError, OSError):
+        r.setrlimit(r.RLIMIT_CPU, (cpu, cpu + 1))  # at the first, a signal that tells it from other ends
+
+
+def _own_processes() -> int:
+    """Return how many threads the user has; the limit counts all of them."""
+    count = 0
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
+                count += len(os.listdir(f"/proc/{name}/task"))
+    return count
+
 
 SUBREAPER = 36  # of `prctl`: orphans become children of this process
 MOST_PRINTED = 64 * 2**20  # bytes; a run that prints more is ended
@@ -44,7 +120,7 @@ def serve(libraries: list[str]) -> None:
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     jobs = os.fdopen(os.dup(0), "rb", buffering=0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    system.control(SUBREAPER, 1)
+    control(SUBREAPER, 1)
     atexit.register(_clean_up, os.getpid(), os.getppid(), os.getcwd())
     _import(libraries)
     while line := _read_line(jobs.fileno()):
@@ -158,7 +234,7 @@ def _in_fork(job: Job, prints: int, answers: int, server: int, seal: str) -> Non
         sys.path[:0] = roots
         tempfile.tempdir = temporary  # it may be cached
         os.chdir(work)
-        confine.enter(folder, job["isolation"], job["cpu"], server)
+        enter(folder, job["isolation"], job["cpu"], server)
         code = _perform(job, answers, seal)
     except BaseException:
         import traceback

@@ -9,17 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from grader.authoring.audit import cells as notebooks
+from grader.authoring.audit import homework as notebooks
 from grader.authoring.audit.homework import Homework
 from grader.authoring.audit.pool import Job
 from grader.authoring.audit.record import SubmissionFate, witness_of
 from grader.classroom.collector import Collector, FoundFile, answers_in
-from grader.classroom.kata_names import KataNames
-from grader.classroom.platform_filenames import owner
+from grader.classroom.platform_filenames import KataNames, owner
 from grader.course.catalog import CourseError, shorten
 from grader.course.files import read_file
-from grader.course.notebook_cells import text_of
-from grader.course.submission import SubmissionRejected, decoded
+from grader.course.submission import SubmissionRejected, decoded, text_of
 from grader.errors import reason_of
 
 if TYPE_CHECKING:

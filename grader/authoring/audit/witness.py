@@ -2,27 +2,446 @@
 
 This runs inside a fork of the server. A difference counts if it shows again in a fresh process, if rounding
 cannot explain it, and if the right version answers at all.
+
+Compare what two versions of a homework answer to the same calls, beyond rounding and chance.
+
+Draw arguments like those that tests have passed: their kinds, dtypes, shapes and relations.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
+import math
 import os
 import pickle
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from grader.authoring.audit.comparing import Pair, Trial, compared, given_of, loaded_from, with_values
-from grader.authoring.audit.drawing import STYLES, Drawer, simpler, smaller
-from grader.authoring.audit.worlds import Step, World, tree_of
+import numpy as np
+
+from grader.authoring.audit.worlds import Outcome, Step, World, tree_of
 from grader.grading.snippet import NotCode, code_of
-from grader.values.arrays import float_dtype, leaves
-from grader.values.comparison import Tolerance, first_difference
+from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves, to_numpy
+from grader.values.comparison import CANCELLED, Tolerance, first_difference, precision_of
+from grader.values.formatting import show, show_pair
+
+Array = np.ndarray[Any, Any]
+STYLES = ("values", "sizes", "both", "simple", "large", "ties", "numbers")
+OUTER = 2  # dicts around an argument; what is further inside, such as weights, is never large
+SIMPLE = np.arange(-8, 9) / 4.0
+
+
+class Drawer:
+    """Draws from a seeded generator, so that all versions of a homework are asked the same."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def redraw(self, trees: list[Any], style: str) -> list[Any]:
+        """Return trees like these; equal sizes stay equal, and what is one object stays one."""
+        self.style, self.depth = style, 0
+        self.sizes = self._new_sizes(trees) if style in ("sizes", "both") else {}
+        self.memo: dict[int, Any] = {}
+        return [self._tree(tree) for tree in trees]
+
+    def _new_sizes(self, trees: list[Any]) -> dict[int, int]:
+        """Map each length in the trees to a new one."""
+        sizes = {int(n) for leaf in leaves(trees) for n in getattr(leaf, "shape", ())}
+        sizes |= {len(row) for row in _rows(trees)}
+        return {n: self._size(n) for n in sorted(sizes) if n}
+
+    def _size(self, n: int) -> int:
+        near = [n, n + 1, n - 1, n + 2, 2 * n, 1, 2, 3, 4, 5]
+        return int(max(1, min(self.rng.choice(near), 12 if n <= 12 else n)))
+
+    def _tree(self, value: Any) -> Any:
+        if id(value) in self.memo:
+            return self.memo[id(value)]
+        made = self._made(value)
+        if not isinstance(value, bool | int | float | str | type(None)):
+            self.memo[id(value)] = made
+        return made
+
+    def _made(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return not value if self.style == "numbers" and self.rng.random() < 0.3 else value
+        if isinstance(value, int):
+            return self._int(value)
+        if isinstance(value, float):
+            return self._float(value)
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, np.generic):
+            return value
+        if isinstance(value, np.random.Generator):
+            return np.random.default_rng(int(self.rng.integers(1000)))
+        if isinstance(value, dict):
+            self.depth += 1
+            made = {key: self._tree(item) for key, item in value.items()}
+            self.depth -= 1
+            return made
+        if isinstance(value, list | tuple):
+            return self._list(value)
+        if type(value).__module__ == "torch" and hasattr(value, "detach"):
+            return self._tensor(value)
+        return copy.deepcopy(value)
+
+    def _int(self, value: int) -> int:
+        if value in self.sizes:
+            return self.sizes[value]
+        if self.style not in ("numbers", "both"):
+            return value
+        if value < 0:
+            return int(self.rng.choice([value, -1, -2]))
+        return int(self.rng.choice([value, value + 1, max(value - 1, min(value, 1)), 2 * value, 1, 2, 3]))
+
+    def _float(self, value: float) -> float:
+        if self.style == "values" or not math.isfinite(value):
+            return value
+        if 0 <= value <= 1 and value > 0.01:
+            return float(self.rng.choice([value, 0.25, 0.5, 0.9, round(float(self.rng.uniform()), 2)]))
+        if 0 < value < 0.01:
+            return float(self.rng.choice([value, 10 * value, 0.1 * value, 0.1]))
+        return float(self.rng.choice([value, 0.5 * value, 2 * value, value + 1]))
+
+    def _text(self, value: str) -> str:
+        if self.style == "sizes" or len(value) < 2:
+            return value
+        letters = list(value)
+        ways = [value, "".join(self.rng.permutation(letters)), value[: len(value) // 2], value + value[:3]]
+        ways.append("".join(self.rng.choice(letters, size=int(self.rng.integers(1, len(value) + 3)))))
+        return str(ways[int(self.rng.integers(len(ways)))])
+
+    def _list(self, value: Any) -> Any:
+        kinds = {type(item) for item in value}
+        if type(value) not in (list, tuple):
+            return copy.deepcopy(value)  # a named tuple
+        if isinstance(value, list) and value and kinds <= {int, float}:
+            n = self.sizes.get(len(value), len(value))
+            drawn = self._numbers(np.array(value), (n,))
+            return [float(x) if float in kinds else int(x) for x in drawn]
+        items = list(value)
+        if isinstance(value, list) and items and len(value) in self.sizes and len(kinds) == 1:
+            items = [items[i % len(items)] for i in range(self.sizes[len(value)])]
+            if kinds == {list}:
+                return [self._made(item) for item in items]
+        return type(value)(self._tree(item) for item in items)
+
+    def _tensor(self, value: Any) -> Any:
+        import torch
+
+        array = to_numpy(value)
+        assert array is not None
+        made = torch.from_numpy(np.ascontiguousarray(self._array(array))).to(value.dtype)
+        return made.requires_grad_(value.requires_grad)
+
+    def _array(self, old: Array) -> Array:
+        shape = tuple(self.sizes.get(n, n) for n in old.shape)
+        if old.dtype.kind not in "biuf" or not old.size or 0 in shape:
+            return old.copy()
+        return np.asarray(self._numbers(old, shape)).astype(old.dtype)
+
+    def _numbers(self, old: Array, shape: tuple[int, ...]) -> Array:
+        """Return numbers of a shape that are like the old ones."""
+        if old.dtype.kind == "b":
+            return self._bools(old, shape)
+        if old.dtype.kind in "iu":
+            return self._ints(old, shape)
+        finite = old[np.isfinite(old)].astype(np.float64)
+        if not finite.size:
+            return np.resize(old, shape)
+        drawn = self._floats(finite, shape)
+        if finite.min() >= 0:
+            drawn = np.abs(drawn)
+            if finite.max() <= 1:
+                drawn = drawn / max(1.0, float(drawn.max()))
+        if old.ndim and old.shape[-1] > 1 and not np.isinf(old).any():
+            total = old.sum(axis=-1)
+            if finite.min() >= 0 and np.allclose(total, 1, atol=1e-3):
+                drawn = drawn + 1e-3
+                drawn = drawn / drawn.sum(axis=-1, keepdims=True)
+            elif (np.diff(old, axis=-1) >= 0).all() and not (old == old.flat[0]).all():
+                drawn = np.sort(drawn, axis=-1)
+        if np.isinf(old).any() and old.shape == shape:
+            drawn = np.where(np.isinf(old), old, drawn)
+        return drawn
+
+    def _floats(self, finite: Array, shape: tuple[int, ...]) -> Array:
+        spread = float(np.abs(finite).max()) or 1.0
+        if self.style == "simple":
+            return self.rng.choice(SIMPLE, size=shape)
+        if self.style == "ties":
+            return self.rng.choice([-1.0, 0.0, 1.0], size=shape)
+        if self.style == "large" and self.depth <= OUTER:
+            return self.rng.normal(size=shape) * spread * float(self.rng.choice([10.0, 100.0, 1000.0]))
+        if (finite == np.round(finite)).all() and self.rng.random() < 0.5:
+            return np.round(self.rng.normal(size=shape) * spread)
+        return np.round(self.rng.normal(size=shape) * min(spread, 3.0), 3)
+
+    def _ints(self, old: Array, shape: tuple[int, ...]) -> Array:
+        low, high = int(old.min()), int(old.max())
+        if low >= 0 and high + 1 in self.sizes:  # positions in an axis whose length changes
+            high = self.sizes[high + 1] - 1
+        count = math.prod(shape)
+        if old.size > 1 and len(np.unique(old)) == old.size and high - low + 1 >= count:
+            return (self.rng.permutation(high - low + 1)[:count] + low).reshape(shape)
+        return self.rng.integers(low, max(high, low) + 1, size=shape)
+
+    def _bools(self, old: Array, shape: tuple[int, ...]) -> Array:
+        if len(shape) >= 2 and old.ndim >= 2 and (np.tril(old) == old).all() and self.rng.random() < 0.5:
+            return np.tril(np.ones(shape, dtype=bool))
+        drawn = self.rng.random(shape) < float(np.clip(old.mean(), 0.2, 0.8))
+        if old.ndim and old.any(axis=-1).all():
+            first = np.zeros(shape, dtype=bool)
+            first[..., 0] = True
+            drawn = np.where(drawn.any(axis=-1, keepdims=True), drawn, first)
+        return drawn
+
+
+def _rows(tree: Any) -> list[list[Any]]:
+    """Return the lists of numbers in a tree."""
+    if isinstance(tree, list) and tree and all(type(item) in (int, float) for item in tree):
+        return [tree]
+    if isinstance(tree, dict | list | tuple):
+        return [row for item in (tree.values() if isinstance(tree, dict) else tree) for row in _rows(item)]
+    return []
+
+
+def smaller(trees: list[Any], old: int, new: int) -> list[Any]:
+    """Return the trees with every axis, list and number of size `old` cut to `new`."""
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            return new if value == old else value
+        if isinstance(value, dict):
+            return {key: cut(item) for key, item in value.items()}
+        if isinstance(value, list) and len(value) == old:
+            return [cut(item) if not isinstance(item, int | float) else item for item in value[:new]]
+        if isinstance(value, list):
+            return [cut(item) if not isinstance(item, int | float) else item for item in value]
+        if type(value) is tuple:
+            return tuple(map(cut, value))
+        if hasattr(value, "shape") and len(value.shape):
+            part = tuple(slice(0, new) if n == old else slice(None) for n in value.shape)
+            cut_part = value[part]
+            return cut_part.copy() if hasattr(cut_part, "copy") else cut_part.detach().clone()
+        return value
+
+    return [cut(tree) for tree in trees]
+
+
+def simpler(trees: list[Any], step: float) -> list[Any]:
+    """Return the arguments with every float, also in lists and dicts, rounded to a multiple of `step`."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: rounded(item) for key, item in value.items()}
+        if isinstance(value, list | tuple) and type(value) in (list, tuple):
+            return type(value)(map(rounded, value))
+        if isinstance(value, float) and math.isfinite(value) and abs(value) > step:
+            return round(value / step) * step + 0.0
+        if hasattr(value, "shape") and "float" in str(value.dtype) and hasattr(value, "round"):
+            return (value / step).round() * step + 0.0  # no -0.0
+        return value
+
+    return [rounded(tree) for tree in trees]
+
+
+#: How many roundings may stand between two right answers, by dtype: a chain of steps repeats them.
+ROUNDINGS = {"float64": 2.0**16}
+FEW_ROUNDINGS = 2.0**4
+
+Trial = list[Step]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A difference at one step of a trial: its kind, and the two answers as texts."""
+
+    kind: str  # value, dtype, argument, later, raises, missing
+    step: int
+    expected: str
+    got: str
+    name: str = ""  # of the argument that is changed
+
+
+class Pair:
+    """The right version and another one. Where chance is looked for, objects are made from `seed_of_objects`:
+    another one if both versions may begin with other random numbers and be right."""
+
+    def __init__(self, right: World, other: World, seed_of_objects: int) -> None:
+        self.right, self.other, self.seed_of_objects = right, other, seed_of_objects
+
+    def difference(self, trial: Trial, careful: bool = False) -> Found | None:
+        """Return the first difference that a trial shows; `careful` looks at what else may explain it."""
+        trial = [{**step, "args": self.right.without_defaults(step)} for step in trial]
+        try:
+            given = given_of(self.right, trial)
+            mine = self.right.run(loaded_from(self.right, trial, given))
+            if not mine or (mine[0].raised and not mine[0].is_meant):
+                return None
+            if trial[-1].get("is_odd") and not mine[-1].is_meant:
+                return None  # arguments that do not fit show something only where they are refused
+            theirs = self.other.run(loaded_from(self.other, trial, given))
+        except Exception:
+            return None
+        found = compared(trial, mine, theirs)
+        if found and careful and not self._is_sure(trial, given, mine, found):
+            return None
+        return found
+
+    def _is_sure(self, trial: Trial, given: list[bytes], mine: list[Outcome], found: Found) -> bool:
+        """Return whether neither chance nor rounding explains a difference of values."""
+        if found.kind not in ("value", "later"):
+            return True
+        again = self.right.run(loaded_from(self.right, trial, given))
+        if compared(trial, mine, again):
+            return False
+        if self._is_random(trial, given, mine):
+            return False
+        if all(_is_dyadic(leaf) for step in trial for leaf in leaves(step["args"])):
+            return True
+        for sign in (1, -1):
+            near = loaded_from(self.right, trial, given)
+            for step in near:
+                step["args"] = in_leaves(partial(_moved, sign=sign), step["args"])
+            if compared(trial, mine, self.right.run(near)):
+                return False
+        return True
+
+    def _is_random(self, trial: Trial, given: list[bytes], mine: list[Outcome]) -> bool:
+        """Return whether the right version answers otherwise from another state of random numbers."""
+        again = self.right.run(loaded_from(self.right, trial, given), 1, self.seed_of_objects)
+        return bool(compared(trial, mine, again))
+
+
+def with_values(trial: Trial, values: list[Any]) -> Trial:
+    """Return the trial with these arguments and attributes."""
+    return [{**s, "args": args, "sets": sets or {}} for s, (args, sets) in zip(trial, values, strict=True)]
+
+
+def given_of(world: World, trial: Trial) -> list[bytes]:
+    """Return the arguments of each step as bytes, so that no step can change those of another."""
+    return [world.dump([step["args"], step.get("sets")]) for step in trial]
+
+
+def loaded_from(world: World, trial: Trial, given: list[bytes]) -> Trial:
+    return with_values(trial, [world.load(data) for data in given])
+
+
+def compared(trial: Trial, mine: list[Outcome], theirs: list[Outcome]) -> Found | None:
+    """Return the first difference between what two versions gave."""
+    tolerance = _tolerance(trial)
+    for n, (due, got) in enumerate(zip(mine, theirs, strict=False)):
+        if due.raised:
+            if not due.is_meant:
+                return None
+            if got.raised != due.raised:
+                return Found("raises", n, due.raised, got.raised or show(got.value))
+            continue
+        if got.raised:
+            return Found("raises", n, show(due.value), got.raised)
+        if _is_undefined(due.value, trial[n]):
+            return None
+        if found := _difference(due.value, got.value, tolerance, n):
+            return found
+        if isinstance(due.arguments, dict) and isinstance(got.arguments, dict):
+            for name, value in due.arguments.items():
+                texts = _pair_of(value, got.arguments.get(name), tolerance)
+                if texts and trial[n]["name"]:
+                    return Found("argument", n, *texts, name)
+    for n, (due, got) in enumerate(zip(mine, theirs, strict=False)):
+        if not (due.raised or got.raised) and (texts := _pair_of(due.later, got.later, tolerance)):
+            return Found("later", n, *texts)
+    return None
+
+
+def _difference(due: Any, got: Any, tolerance: Tolerance, n: int) -> Found | None:
+    if texts := _pair_of(due, got, tolerance):
+        return Found("value", n, *texts)
+    for one, other in zip(leaves(due), leaves(got), strict=False):
+        kinds = dtype_name(one), dtype_name(other)
+        if (
+            kinds[0] != kinds[1]
+            and hasattr(one, "dtype")
+            and hasattr(other, "dtype")
+            and hasattr(one, "shape")
+        ):
+            return Found("dtype", n, *kinds)
+    return None
+
+
+def _pair_of(due: Any, got: Any, tolerance: Tolerance) -> tuple[str, str] | None:
+    """Return two values as texts if they differ."""
+    found = first_difference(due, got, tolerance, _coarser(due, got))
+    if found is None:
+        return None
+    return show_pair(due, got) if found.kind == "value" else (found.expected, found.got)
+
+
+def _coarser(due: Any, got: Any) -> str | None:
+    """Return the coarser of two float dtypes, in whose tolerance the values are compared."""
+    names = [float_dtype(tree) or "float64" for tree in (due, got)]
+    return next((name for name in ("bfloat16", "float16", "float32") if name in names), None)
+
+
+def _tolerance(trial: Trial) -> Tolerance:
+    arguments = [step["args"] for step in trial]
+    precision = precision_of(arguments)
+    roundings = FEW_ROUNDINGS if float_dtype(arguments) not in (None, "float64") else ROUNDINGS["float64"]
+    largest = max((_largest(leaf) for leaf in leaves(arguments)), default=0.0)
+    return Tolerance(precision.terms, roundings, max(precision.floor, CANCELLED * min(largest, 1e6)))
+
+
+def _largest(leaf: Any) -> float:
+    array = to_numpy(leaf)
+    if array is None or array.dtype.kind != "f" or not array.size:
+        return 0.0
+    finite = array[np.isfinite(array)]
+    return float(np.abs(finite).max()) if finite.size else 0.0
+
+
+def _is_undefined(value: Any, step: Step) -> bool:
+    """Return whether a result has NaN where the arguments have none: no test would ask for it."""
+
+    def holds_nan(tree: Any) -> bool:
+        arrays = [array for array in map(to_numpy, leaves(tree)) if array is not None]
+        return any(array.dtype.kind == "f" and np.isnan(array).any() for array in arrays)
+
+    return holds_nan(value) and not holds_nan(step["args"])
+
+
+def _is_dyadic(leaf: Any) -> bool:
+    """Return whether sums and products of a value are exact: it has no floats, or multiples of 1/4."""
+    array = to_numpy(leaf)
+    if array is None or array.dtype.kind != "f":
+        return True
+    finite = array[np.isfinite(array)].astype(np.float64)
+    return bool((finite * 4 == np.round(finite * 4)).all())
+
+
+def _moved(leaf: Any, sign: int) -> Any:
+    """Return a float or an array of floats, moved by two roundings."""
+    array = to_numpy(leaf)
+    if array is None or array.dtype.kind != "f" or not hasattr(leaf, "shape"):
+        return leaf
+    signs = np.where(np.arange(array.size).reshape(array.shape) % 2, sign, -sign)
+    step = 1 + 2 * signs * np.finfo(array.dtype).eps
+    if isinstance(leaf, np.ndarray):
+        return (leaf * step).astype(leaf.dtype)
+    return leaf.detach() * leaf.new_tensor(step)
+
 
 MOST_TRIALS = 240
 MOST_RECORDED = 8  # calls of one function that are tried as the tests make them

@@ -9,12 +9,13 @@ import click
 
 from grader.answer_keys.file import KeyUnusable
 from grader.authoring.release import WORKFLOWS, keys
-from grader.authoring.release.platforms import exercism_files, prairielearn_files
 from grader.authoring.release.repository import (
     SEALED,
     classroom50_bundle,
     core_files,
+    exercism_files,
     gradescope_zip,
+    prairielearn_files,
     read_sealed,
     require_releasable,
     student_files,
@@ -25,9 +26,9 @@ from grader.authoring.verify.static_checks import todos_of_draft
 from grader.cases.generation import SEED
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.changed_statement import renamed
 from grader.course.secret_seed import secret_seed
-from grader.formats.escaping import points
+from grader.course.state import renamed
+from grader.formats.account import points
 from grader.formats.gradescope import VISIBILITIES
 from grader.report_texts import listed
 from grader.values.formatting import counted

@@ -9,12 +9,10 @@ from pathlib import Path
 import click
 
 import grader
-from grader.answer_keys import encryption
-from grader.answer_keys.file import Entry, write
-from grader.answer_keys.lookup import SUFFIX
+from grader.answer_keys.file import SUFFIX, VARIABLE, Entry, new_secret, read_secret, seal, write
 from grader.authoring.parallel import for_each
 from grader.authoring.verify.judged import key_entry
-from grader.authoring.verify.record import described, require_verified
+from grader.authoring.verify.static_checks import described, require_verified
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import checks_of
@@ -54,24 +52,24 @@ def write_sealed(
     require_verified(course, infos, unverified)
     file = secret_file or secret_beside(output)
     kept = secret_file is not None and file.exists()
-    secret = encryption.read_secret(file) if kept else encryption.new_secret()
-    encryption.seal(b"", secret)  # fail for a missing package or a bad secret before minutes of drawing
+    secret = read_secret(file) if kept else new_secret()
+    seal(b"", secret)  # fail for a missing package or a bad secret before minutes of drawing
     entries = list(with_progress(draw_entries(course, infos, secret_seed(course))))
-    save(output, encryption.seal(write(entries, UNSAID, grader.__version__), secret))
+    save(output, seal(write(entries, UNSAID, grader.__version__), secret))
     if kept:
         return f"{shorten(output)} is sealed anew; its secret is still that of {shorten(file)}."
     save(file, f"{secret}\n".encode(), private=True)
     return (
         f"{shorten(output)} is sealed. Its secret is in {shorten(file)}: give it to the workflow as"
-        f" {encryption.VARIABLE}, and to nobody else."
+        f" {VARIABLE}, and to nobody else."
     )
 
 
 def sealed(entries: list[Entry], secret_file: Path) -> bytes:
     """Return an encrypted key; its secret is read from the file, or made and written there."""
     is_new = not secret_file.exists()
-    secret = encryption.new_secret() if is_new else encryption.read_secret(secret_file)
-    data = encryption.seal(write(entries, UNSAID, grader.__version__), secret)
+    secret = new_secret() if is_new else read_secret(secret_file)
+    data = seal(write(entries, UNSAID, grader.__version__), secret)
     if is_new:
         save(secret_file, f"{secret}\n".encode(), private=True)
     return data

@@ -1,25 +1,37 @@
-"""The files of a student's repository, which holds no solutions and no code made from them."""
+"""The files of a student's repository, which holds no solutions and no code made from them.
+
+The files of a PrairieLearn course and of an Exercism track: an image, and a question per kata.
+
+Build a wheel of the grader from the installed files, without network or build folder.
+"""
 
 from __future__ import annotations
 
+import ast
+import base64
 import dataclasses
+import hashlib
+import html
+import io
 import json
 import re
+import uuid
+import zipfile
 from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from grader.answer_keys.encryption import VARIABLE, is_sealed
-from grader.answer_keys.lookup import open_keyring
+import grader
+from grader.answer_keys.file import VARIABLE, is_sealed, open_keyring
 from grader.authoring.release import WORKFLOWS, keys
-from grader.authoring.release.wheel import build_wheel, zipped
-from grader.authoring.verify.record import described, require_verified
-from grader.course import changed_statement, release_manifest
+from grader.authoring.verify.static_checks import described, require_verified
+from grader.course import release_manifest, state
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import Folder, read_below, read_file, safe_parts, text_of
-from grader.course.stubs import stub_in
+from grader.course.state import stub_in
 from grader.course.submission import (
     SubmissionRejected,
     digest,
@@ -29,6 +41,72 @@ from grader.course.submission import (
 )
 from grader.course.syllabus import Syllabus, to_text
 from grader.errors import reason_of
+
+PACKAGE = Path(__file__).resolve().parents[2]
+EPOCH = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same files give the same bytes
+VERSION = re.compile("^Version: .*$", re.MULTILINE)
+EXCLUDED = ("__pycache__",)
+DESCRIPTIONS = ("Summary:", "Keywords:", "Description-Content-Type:")  # speak of the course beside the grader
+
+
+def build_wheel(course: Path | None = None) -> tuple[str, bytes]:
+    """Return the wheel's file name and bytes, described as pyproject.toml describes it if the course is the
+    one beside the grader. Raises CourseError if the grader is not installed."""
+    found = distributions(name="decoder-dojo")  # a checkout's .egg-info, without METADATA, may come first
+    installed = next((each for each in found if each.read_text("METADATA")), None)
+    if installed is None:
+        raise CourseError("The grader is not installed, so what it needs is unknown: make install")
+    stem = f"decoder_dojo-{grader.__version__}"
+    info = f"{stem}.dist-info"
+    files = {f"grader/{name}": path.read_bytes() for name, path in sources().items()}
+    about = {
+        name: installed.read_text(name) or "" for name in ("METADATA", "entry_points.txt", "licenses/LICENSE")
+    }
+    # A checkout is installed once, and goes on: the metadata may name an older version.
+    about["METADATA"] = VERSION.sub(f"Version: {grader.__version__}", about["METADATA"], count=1)
+    if course is None or course.resolve() != PACKAGE.parent:
+        about["METADATA"] = _without_descriptions(about["METADATA"])
+    files |= {f"{info}/{name}": text.encode() for name, text in about.items()}
+    files[f"{info}/WHEEL"] = (
+        b"Wheel-Version: 1.0\nGenerator: kata\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    files[f"{info}/RECORD"] = _record(files, f"{info}/RECORD").encode()
+    return f"{stem}-py3-none-any.whl", zipped(files)
+
+
+def sources() -> dict[str, Path]:
+    """Return the files of the package, without bytecode, by their path in it."""
+    found = sorted(path for path in PACKAGE.rglob("*") if path.is_file())
+    kept = [path for path in found if not set(EXCLUDED) & set(path.parts) and path.suffix != ".pyc"]
+    return {path.relative_to(PACKAGE).as_posix(): path for path in kept}
+
+
+def _without_descriptions(metadata: str) -> str:
+    lines = metadata.partition("\n\n")[0].splitlines()
+    return "".join(f"{line}\n" for line in lines if not line.startswith(DESCRIPTIONS))
+
+
+def _record(files: dict[str, bytes], own: str) -> str:
+    def line(name: str, data: bytes) -> str:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        return f"{name},sha256={digest},{len(data)}\n"
+
+    return "".join(line(name, data) for name, data in files.items()) + f"{own},,\n"
+
+
+def zipped(files: dict[str, bytes], executable: tuple[str, ...] = (), dense: str = "") -> bytes:
+    """Return a zip archive of the files; the same files give the same bytes. Those that end in `dense` are
+    compressed by LZMA, which is slower and finds what is repeated further away."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name, EPOCH)
+            is_dense = bool(dense) and name.endswith(dense)
+            entry.compress_type = zipfile.ZIP_LZMA if is_dense else zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if name in executable else 0o100644) << 16
+            archive.writestr(entry, data)
+    return out.getvalue()
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 TASKS = Path(__file__).parents[2] / "cli" / "templates" / "tasks.json"  # as `grade --start` writes it
@@ -244,7 +322,7 @@ def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[st
     """Return the statements that were corrected since a student began, as files beside the student's code."""
     found = {}
     for name, data in files.items():
-        note = f"{name.removesuffix('.py')}{changed_statement.SUFFIX}"
+        note = f"{name.removesuffix('.py')}{state.SUFFIX}"
         is_stub = name.startswith(release_manifest.OWN) and name.endswith(".py")
         is_new = before.get(name) not in (None, release_manifest.digest(data)) or note in before
         if not (is_stub and is_new) or _has_link(folder, name):
@@ -253,12 +331,12 @@ def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[st
             theirs = read_bytes(folder / name, name)
         except SubmissionRejected:
             continue
-        statement = changed_statement.statement_of(data.decode("utf-8", "replace"))
-        known = changed_statement.statement_of(theirs.decode("utf-8", "replace")) or ""
+        statement = state.statement_of(data.decode("utf-8", "replace"))
+        known = state.statement_of(theirs.decode("utf-8", "replace")) or ""
         is_begun = release_manifest.digest(theirs) not in (before.get(name), release_manifest.digest(data))
-        if is_begun and statement and changed_statement.is_changed(known, statement):
+        if is_begun and statement and state.is_changed(known, statement):
             kata = PurePosixPath(name).stem
-            found[note] = changed_statement.to_text(kata, statement, known).encode("utf-8", "replace")
+            found[note] = state.to_text(kata, statement, known).encode("utf-8", "replace")
     return found
 
 
@@ -269,7 +347,7 @@ def _moved(
     stubs = {PurePosixPath(name).stem: name for name in files if name.startswith(release_manifest.OWN)}
     found = {}
     for known in before:
-        name = known.replace(changed_statement.SUFFIX, ".py")
+        name = known.replace(state.SUFFIX, ".py")
         old = PurePosixPath(name).stem
         new = str(renamed.get(old)) if isinstance(renamed, dict) else ""
         is_exercise = name.startswith(release_manifest.OWN) and name.endswith(".py")
@@ -277,8 +355,8 @@ def _moved(
             continue
         with suppress(SubmissionRejected):
             if release_manifest.digest(read_bytes(folder / name, name)) != before.get(name):
-                note = f"{name.removesuffix('.py')}{changed_statement.SUFFIX}"
-                found[note] = changed_statement.moved(old, new, stubs[new]).encode()
+                note = f"{name.removesuffix('.py')}{state.SUFFIX}"
+                found[note] = state.moved(old, new, stubs[new]).encode()
     return found
 
 
@@ -353,3 +431,125 @@ def fill(text: str, **values: str) -> str:
     for key, value in values.items():
         text = text.replace(f"%%{key}%%", value)
     return text
+
+
+SECONDS = 120
+SPACE = uuid.UUID("5f0b0f0e-6f4c-4b0e-9a34-2f1c5b1d7d0a")  # so that a second release keeps the ids
+
+#: Shows what was handed in and what the grader says, as PrairieLearn's own questions do.
+RESULTS = (
+    "<pl-submission-panel>\n  <pl-external-grader-results></pl-external-grader-results>\n"
+    "  <pl-file-preview></pl-file-preview>\n</pl-submission-panel>\n"
+)
+
+
+def prairielearn_files(course: Course, core: dict[str, bytes], infos: list[KataInfo]) -> dict[str, bytes]:
+    """Return a question per kata for `questions/`, and the folder of their common image."""
+    files = _image(core, "prairielearn_run.sh", "run.sh", "COPY run.sh /dojo/run.sh")
+    for info in infos:
+        needed = course.with_needs([info])
+        own = {
+            "info.json": _json(_question(info, course.syllabus.slug)),
+            "question.html": _page(course, info, needed),
+        }
+        own |= {"tests/kata": f"{info.name}\n"}
+        own |= {f"{one.name}.py": course.stub(one).read_text("utf-8") for one in needed}
+        files |= {f"questions/{info.name}/{name}": text.encode() for name, text in own.items()}
+    return files
+
+
+def exercism_files(course: Course, core: dict[str, bytes], infos: list[KataInfo]) -> dict[str, bytes]:
+    """Return a track: its configuration, a practice exercise per kata, and the test runner."""
+    copy = 'COPY bin /bin/runner\nENTRYPOINT ["sh", "/bin/runner/run.sh"]'
+    files = _image(core, "exercism_run.sh", "bin/run.sh", copy)
+    files["config.json"] = _json(_track(course, infos)).encode()
+    for info in infos:
+        needed = course.with_needs([info])
+        solution = [f"{one.name}.py" for one in needed]
+        meta = {
+            "authors": [],
+            "files": {"solution": solution, "test": [], "example": []},
+            "blurb": info.title,
+            "source": info.source,
+        }
+        own = {".meta/config.json": _json(meta), ".docs/instructions.md": _statement(course, info) + "\n"}
+        own |= {f"{one.name}.py": course.stub(one).read_text("utf-8") for one in needed}
+        folder = f"exercises/practice/{_slug(info)}"
+        files |= {f"{folder}/{name}": text.encode() for name, text in own.items()}
+    return files
+
+
+def _image(core: dict[str, bytes], template: str, script: str, copy: str) -> dict[str, bytes]:
+    """Return the folder from which `docker build image` makes the image."""
+    files = {f"image/dojo/{name}": data for name, data in core.items()}
+    files[f"image/{script}"] = fill_template(template).encode()
+    files["image/Dockerfile"] = fill_template("Dockerfile", COPY=copy).encode()
+    return files
+
+
+def _question(info: KataInfo, image: str) -> dict[str, Any]:
+    return {
+        "uuid": str(uuid.uuid5(SPACE, f"prairielearn/{info.name}")),
+        "title": info.title,
+        "topic": info.track,
+        "tags": [],
+        "type": "v3",
+        "singleVariant": True,
+        "gradingMethod": "External",
+        "externalGradingOptions": {
+            "enabled": True,
+            "image": image,
+            "entrypoint": "sh /dojo/run.sh",
+            "timeout": SECONDS,
+        },
+    }
+
+
+def _page(course: Course, info: KataInfo, needed: list[KataInfo]) -> str:
+    """Return the question: the statement, an editor for each file, and the results."""
+    statement = html.escape(_statement(course, info)).replace("{", "&#123;").replace("}", "&#125;")
+    editors = "".join(
+        f'  <pl-file-editor file-name="{one.name}.py" source-file-name="{one.name}.py"'
+        ' ace-mode="ace/mode/python"></pl-file-editor>\n'
+        for one in needed
+    )
+    text = f'<pre style="white-space: pre-wrap">{statement}</pre>'
+    return f"<pl-question-panel>\n  {text}\n{editors}</pl-question-panel>\n{RESULTS}"
+
+
+def _statement(course: Course, info: KataInfo) -> str:
+    """Return the docstring of the stub, which is the kata's statement."""
+    tree = ast.parse(course.stub(info).read_text("utf-8"))
+    return ast.get_docstring(tree) or info.title
+
+
+def _track(course: Course, infos: list[KataInfo]) -> dict[str, Any]:
+    practice = [
+        {
+            "slug": _slug(info),
+            "name": info.title,
+            "uuid": str(uuid.uuid5(SPACE, f"exercism/{info.name}")),
+            "practices": [],
+            "prerequisites": [],
+            "difficulty": 5,
+        }
+        for info in infos
+    ]
+    return {
+        "language": course.syllabus.title,
+        "slug": course.syllabus.slug,
+        "active": True,
+        "status": {"test_runner": True, "concept_exercises": False},
+        "blurb": course.syllabus.about or course.syllabus.title,
+        "version": 3,
+        "test_runner": {"average_run_time": 5},
+        "exercises": {"concept": [], "practice": practice},
+    }
+
+
+def _slug(info: KataInfo) -> str:
+    return info.name.replace("_", "-")
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

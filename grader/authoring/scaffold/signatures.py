@@ -2,14 +2,25 @@
 
 A text in place of an annotation names the axes of an array: `moving_average(x: 'rows columns', eps=1e-6)`.
 It may begin with what the array holds: `mask: 'bool rows columns'`.
+
+Source snippets in NumPy and in PyTorch, and the draft that uses them.
+
+The draft of a declaration: cases of unequal sizes for the arguments, and the laws that fit the kind.
+
+The parts of a draft that are special to samplers: a seeded generator, certain cases and counting laws.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from grader.course.catalog import CourseError
 
@@ -213,3 +224,520 @@ def _is_literal(source: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+Library = Literal["numpy", "torch"]
+KataKind = Literal["function", "module", "object", "sampler", "questions"]
+SNIPPET_KINDS: tuple[KataKind, ...] = ("function", "module", "object", "sampler", "questions")
+
+TEMPLATES = Environment(  # the drafts are Python, so nothing is escaped
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,
+)
+TEMPLATES.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+
+
+def filled(template: str, **values: Any) -> str:
+    """Return the text of `templates/TEMPLATE.py.txt` with values in place of its variables."""
+    return TEMPLATES.get_template(f"{template}.py.txt").render(values)
+
+
+@dataclass(frozen=True)
+class LibrarySnippets:
+    """Source snippets of one library; `{x}` is replaced by an array's name, `{}` by an expression."""
+
+    imports: str
+    array: str
+    drawn: str
+    wide: str
+    back: str
+    rng: str
+    seeded: str
+    next_number: str
+
+
+NUMPY = LibrarySnippets(
+    imports="import numpy as np",
+    array="np.ndarray",
+    drawn="draw({})",
+    wide="{x}.astype(np.float64)",
+    back="{}.astype({x}.dtype)",
+    rng="np.random.Generator",
+    seeded="np.random.default_rng({})",
+    next_number="rng.random()",
+)
+TORCH = LibrarySnippets(
+    imports="import torch",
+    array="torch.Tensor",
+    drawn="draw(st.tensors({}))",
+    wide="{x}.double()",
+    back="{}.to({x}.dtype)",
+    rng="torch.Generator",
+    seeded="torch.Generator().manual_seed({})",
+    next_number="torch.rand((), generator=rng).item()",
+)
+SNIPPETS: dict[Library, LibrarySnippets] = {"numpy": NUMPY, "torch": TORCH}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What `kata new` knows of a kata. `weights` are the names and axes of a module's parameters."""
+
+    track: str
+    name: str
+    title: str
+    source: str
+    library: Library
+    entries: tuple[EntryPoint, ...]
+    kind: KataKind = "function"
+    weights: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    is_draft: bool = False  # without mistakes and variants
+
+    @property
+    def snippets(self) -> LibrarySnippets:
+        return SNIPPETS[self.library]
+
+    @property
+    def imports(self) -> str:
+        """The imports of the library, with `nn` if there is a module class."""
+        needs_nn = any(base_of(self, entry) for entry in self.entries)
+        return self.snippets.imports + ("\nfrom torch import nn" if needs_nn else "")
+
+    @property
+    def callees(self) -> list[Callee]:
+        """All functions, constructors and methods that a case calls."""
+        return [callee for entry in self.entries for callee in (entry.callee, *entry.methods)]
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """All arguments by name; a case has a value for each."""
+        return {p.name: p for callee in self.callees for p in callee.parameters}
+
+    @property
+    def judged(self) -> Callee:
+        """The callee that drafted mistakes change: the first function, or the first method of the class."""
+        first = self.entries[0]
+        return first.methods[0] if first.is_class else first.callee
+
+    @property
+    def array(self) -> Parameter | None:
+        """The first array argument of `judged`, or None."""
+        return next((p for p in self.judged.parameters if p.kind == "array"), None)
+
+    @property
+    def rng(self) -> str:
+        """The name of the argument that random numbers are drawn from, or an empty text."""
+        return next((p.name for p in self.parameters.values() if p.kind == "rng"), "")
+
+    @property
+    def returns_array(self) -> bool:
+        """False if the annotation of the result says that it is something else than one array."""
+        result = self.judged.result
+        return not result or result.startswith(("'", '"')) or result == self.snippets.array
+
+    @property
+    def returns_floats(self) -> bool:
+        """False if the result is known not to be an array of floats."""
+        return self.returns_array and self.judged.returns_floats
+
+    def axes_of(self, parameter: Parameter) -> tuple[str, ...]:
+        """Return the names of an array's axes: those given, or two that differ from each other."""
+        if parameter.axes:
+            return parameter.axes
+        widths = [p.name for p in self.parameters.values() if p.name.startswith("d_") and p.default is None]
+        return "rows", widths[0] if widths else "columns"
+
+    @property
+    def arrays(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """All array arguments and the module's parameters, with the names of their axes."""
+        for p in self.parameters.values():
+            if p.kind in ("array", "integers", "mask"):
+                yield p.name, self.axes_of(p)
+        yield from self.weights
+
+    @property
+    def sizes(self) -> list[str]:
+        """The names of all axes, in the order in which they first occur."""
+        return list(dict.fromkeys(axis for _, axes in self.arrays for axis in axes))
+
+
+def base_of(draft: Draft, entry: EntryPoint) -> str:
+    """Return the base class `(nn.Module)` of a PyTorch class with a `forward`, else an empty string."""
+    is_module = (
+        draft.library == "torch"
+        and entry.is_class
+        and any(method.name == "forward" for method in entry.methods)
+    )
+    return "(nn.Module)" if is_module else ""
+
+
+def shape_of(axes: tuple[str, ...]) -> str:
+    """Return the source of a shape, such as `(rows, columns)`."""
+    return f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
+
+
+def chance_source(draft: Draft) -> str:
+    """Return the source text that makes a generator beside the submission; empty without one."""
+    if not draft.rng:
+        return ""
+    snippets = draft.snippets
+    return filled("sampler/generator", snippets=snippets, seeded=snippets.seeded.format("seed"))
+
+
+def certain_value(draft: Draft, parameter: Parameter) -> str:
+    """Return the source of an argument for which the answer is certain; empty if there is no rule for it."""
+    if parameter == draft.array:
+        *before, last = draft.axes_of(parameter)
+        index = f"np.random.default_rng(draw(st.integers(0, 99))).integers(0, {last}, {tuple_of(before)})"
+        one_hot = f"{_scale(parameter)}np.eye({last}, dtype=dtype)[{index}]"
+        return draft.snippets.drawn.format(f"st.just({one_hot})") if draft.library == "torch" else one_hot
+    if draft.array and (parameter.name, parameter.kind) == ("k", "int"):
+        if "k" in draft.judged.axes:
+            return "1"  # of several indices only the first is certain
+        return f"draw(st.integers(1, {draft.axes_of(draft.array)[-1]}))"
+    if draft.array is None and parameter == probability(draft):
+        return "float(draw(st.integers(0, 1)))"
+    return ""
+
+
+def tuple_of(names: list[str]) -> str:
+    """Return the source of a tuple of names."""
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _scale(parameter: Parameter) -> str:
+    """Return the factor that makes logits of one-hot rows: 40 leaves the others a chance of 4e-18."""
+    return "40 * " if is_logits(parameter) else ""
+
+
+def is_logits(parameter: Parameter) -> bool:
+    """True if the array holds logits and not probabilities, by its name."""
+    return "logit" in parameter.name or "score" in parameter.name
+
+
+def probability(draft: Draft) -> Parameter | None:
+    """Return the first argument that is a number between 0 and 1."""
+    return next((p for p in draft.judged.parameters if p.kind == "float"), None)
+
+
+def counting_laws(draft: Draft) -> str:
+    """Return the laws of a sampler: it draws from the given generator, and as often as is due."""
+    names = [p.name for p in draft.judged.parameters if p.kind != "rng"]
+    is_list = "k" in draft.judged.axes  # k indices are drawn, and not one of k
+    return filled(
+        "sampler/laws",
+        names=", ".join([*names, "seed"]),
+        rng=draft.rng,
+        call=f"{draft.judged.name}({draft.judged.passed})",
+        array=draft.array.name if draft.array else "",
+        value=_value(draft, draft.array) if draft.array else "",
+        drawn=_drawn_by_chance(draft, is_list),
+        keeps_k="k" in names and not is_list,
+    )
+
+
+def _value(draft: Draft, array: Parameter) -> str:
+    """Return the source of an array of `shares`."""
+    value = "torch.tensor(shares)" if draft.library == "torch" else "np.array(shares)"
+    if is_logits(array):
+        value = f"{value}.log()" if draft.library == "torch" else f"np.log({value})"
+    leading = len(draft.axes_of(array)) - 1
+    return value + (f"[{', '.join(['None'] * leading)}]" if leading else "")
+
+
+def _drawn_by_chance(draft: Draft, is_list: bool) -> str:
+    """Return the source of what is counted: draws of the event, or the indices that are drawn; empty if
+    nothing is known to count."""
+    array = draft.array
+    if array is None:
+        chance = probability(draft)
+        return _call(draft, {chance.name: "0.3"}) if chance else ""
+    drawn = _call(draft, {})
+    if is_list:  # the first of k is as likely as its share, with and without replacement
+        return f"int({drawn}.ravel()[0]) for _ in range(400)"
+    if draft.judged.result and draft.returns_array:
+        if draft.axes_of(array)[-1] in draft.judged.axes:
+            return ""  # the entries of the result are no indices
+        return f"index for _ in range(400) for index in {drawn}.ravel().tolist()"
+    return f"int({drawn}{'.ravel()[0]' if len(draft.axes_of(array)) > 1 else ''}) for _ in range(400)"
+
+
+def _call(draft: Draft, changed: dict[str, str]) -> str:
+    """Return the source of a call in a law without cases: defaults are left out, numbers are literals, and
+    of the three indices k=2 are kept."""
+    arguments = []
+    for p in draft.judged.parameters:
+        if p.kind == "rng" or p == draft.array:
+            arguments.append(f"{p.name}={p.name}")
+        elif p.name == "k" or p.default is None:
+            arguments.append(f"{p.name}={changed.get(p.name, '2' if p.kind == 'int' else '1.0')}")
+    return f"student.{draft.judged.name}({', '.join(arguments)})"
+
+
+DECLARATION = '''\
+"""{name}: its cases and its laws."""
+
+{imports}
+from grader.kata import Kata
+
+KATA = Kata(
+    {quoted},
+    track={track},
+    entry_points={entry_points},
+    title={title},
+    source={source},
+{hints}{options}    bank_size=40,
+)
+{constants}
+{cases}{observe}{laws}
+'''
+LAW_DUE = """
+# TODO: add a law of the thing itself: a claim that holds for every case, whatever the numbers are
+"""
+CASES = '''
+@KATA.cases
+def cases(draw):
+    """TODO: {advice}"""
+{sizes}    return {{
+{drawn}
+    }}
+'''
+HINTS = """\
+    hints=(
+        "TODO: give a nudge: where to look, what to try by hand",
+        "TODO: name the step at which most go wrong",
+        "TODO: say nearly the answer, in words and never in code",
+    ),
+"""
+OBSERVE = '''
+
+@KATA.observe
+def observe(student, {names}):
+    """What is compared with the reference's answers."""
+{made}    return {{{results}}}
+'''
+APART = '''
+
+@KATA.law(points=1)
+def test_two_objects_share_nothing(student, {names}):
+    """Two objects do not share what they hold."""
+    first, second = student.{made}, student.{made}
+    alone = [{first}]
+    expect.equal([{second}], alone, "what a second object answers")
+'''
+FRACTION = re.compile(r"[\d.]+(e-?\d+)?")
+#: How the elements of a list are drawn; the few letters make texts that begin alike.
+ELEMENTS = {
+    "int": "st.integers(0, 5)",
+    "float": "st.sampled_from([-1.0, 0.0, 0.5, 2.0])",
+    "bool": "st.booleans()",
+    "str": 'st.text("ab", max_size=5)',
+}
+ARRAYS_ADVICE = "draw what tells wrong answers apart: ties, large and small numbers, equal rows"
+OTHER_ADVICE = "draw what tells wrong answers apart: the values at which the answer changes"
+
+
+def declaration(draft: Draft, more: str = LAW_DUE, cases: str = "", imports: str = "") -> str:
+    """Return the draft of the kata's declaration.
+
+    `more` is its end, with the `imports` that it needs; `cases` takes the place of the drafted function.
+    """
+    constants = chance_source(draft)
+    text = DECLARATION.format(
+        name=draft.name,
+        quoted=json.dumps(draft.name),
+        track=json.dumps(draft.track),
+        title=json.dumps(draft.title, ensure_ascii=False),
+        source=json.dumps(draft.source, ensure_ascii=False),
+        entry_points=_tuple([entry.name for entry in draft.entries]),
+        hints="    hints=(),\n" if draft.is_draft else HINTS,
+        options=_options(draft),
+        imports="{imports}",
+        constants=constants,
+        cases=cases or _cases(draft),
+        observe=_observe(draft),
+        laws=_laws(draft),
+    )
+    own = _imports(text + more, imports)
+    apart = "\n" if imports and not own.startswith("import") else ""
+    return text.replace("{imports}", imports + apart + own, 1) + more
+
+
+def _cases(draft: Draft) -> str:
+    """Return the function that draws a case."""
+    body = "\n".join(f'        "{name}": {value}' for name, value in _with_gaps(draft).items())
+    has_arrays = any(p.kind == "array" for p in draft.parameters.values())
+    advice = ARRAYS_ADVICE if has_arrays and draft.kind != "sampler" else OTHER_ADVICE
+    return CASES.format(advice=advice, sizes=_sizes(draft), drawn=body)
+
+
+def _with_gaps(draft: Draft) -> dict[str, str]:
+    """Return the lines of the arguments of a case; those of an unknown type are to be written."""
+    unknown = {p.name for p in draft.parameters.values() if p.kind == "other" and p.default is None}
+    gap = "  # TODO: draw one"
+    return {name: f"{value}," + gap * (name in unknown) for name, value in _drawn(draft).items()}
+
+
+def _tuple(names: list[str]) -> str:
+    return f"({', '.join(map(json.dumps, names))}{',' if len(names) == 1 else ''})"
+
+
+def _options(draft: Draft) -> str:
+    named = {p.name: p.axes for p in draft.parameters.values() if p.axes}
+    axes = ", ".join(f'"{name}": "{" ".join(given)}"' for name, given in named.items())
+    lines = [
+        "draft=True," if draft.is_draft else "",
+        'library="torch",' if draft.library == "torch" else "",
+        "grades_gradients=True," if draft.kind == "module" else "",
+        "grades_device=False," if draft.kind == "sampler" and draft.library == "torch" else "",
+        f"axes={{{axes}}}," if axes else "",
+    ]
+    return "".join(f"    {line}\n" for line in lines if line)
+
+
+def _imports(text: str, given: str) -> str:
+    """Return the imports that the text of a declaration needs, but those that are `given`."""
+    code = text.partition("KATA = ")[2]
+    lines = ["from grader import strategies as st"] if "st." in code else []
+    if "expect." in code:
+        lines.insert(0, "from grader import expect")
+    before, _, rest = code.partition('RNG = """')
+    own = before + rest.partition('"""')[2]  # without the source text, which has imports of its own
+    libraries = {"np.": "import numpy as np", "torch.": "import torch"}
+    used = [line for name, line in libraries.items() if re.search(rf"\b{re.escape(name)}", own)]
+    used = [line for line in used if line not in given.split("\n")]
+    return "\n".join([*used, *[""] * bool(used), *lines])
+
+
+def _sizes(draft: Draft) -> str:
+    """Return the lines that draw the sizes, of which no two are equal, and the dtype."""
+    lines, heads = [], draft.parameters.get("num_heads")
+    wide = draft.axes_of(draft.array)[-1] if draft.array else ""
+    if heads and wide:
+        lines.append("num_heads = draw(st.integers(1, 3))")
+    for index, name in enumerate(draft.sizes):
+        divided = heads and name == wide
+        size = "num_heads * draw(st.integers(2, 3))" if divided else _size(index, len(draft.sizes))
+        lines.append(f"{name} = {size}")
+    if any(p.kind == "array" for p in draft.parameters.values()) or draft.weights:
+        lines.append("dtype = draw(st.float_dtypes())")
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def _size(index: int, number: int) -> str:
+    if number == 1:
+        return "draw(st.integers(2, 6))"
+    return f"draw(st.integers({3 * index + 1}, {3 * index + 3}))"
+
+
+def _drawn(draft: Draft) -> dict[str, str]:
+    """Return the source of each argument of a case, by name."""
+    found = {}
+    for callee in draft.callees:
+        is_method = any(callee in entry.methods for entry in draft.entries)
+        if draft.weights and is_method and "weights" not in found:
+            found["weights"] = _drawn_weights(draft)
+        found |= {p.name: _drawn_value(draft, p) for p in callee.parameters if p.kind != "rng"}
+    return found | ({"seed": "draw(st.integers(0, 2**16))"} if draft.rng else {})
+
+
+def _drawn_weights(draft: Draft) -> str:
+    arrays = [
+        f'            "{name}": draw(st.tensors(st.normal_arrays({shape_of(axes)}, dtype))),\n'
+        for name, axes in draft.weights
+    ]
+    return f"{{\n{''.join(arrays)}        }}"
+
+
+def _drawn_value(draft: Draft, parameter: Parameter) -> str:
+    if draft.kind == "sampler" and (certain := certain_value(draft, parameter)):
+        return certain
+    shape, wrapped = shape_of(draft.axes_of(parameter)), draft.snippets.drawn.format
+    if parameter.kind == "array":
+        drawn = f"st.arrays({shape}, dtype)"
+        return wrapped(f"st.permuted({drawn})" if len(draft.axes_of(parameter)) > 1 else drawn)
+    random = "np.random.default_rng(draw(st.integers(0, 99)))"
+    if parameter.kind == "integers":
+        return wrapped(f"st.just({random}.integers(0, 6, {shape}))")
+    if parameter.kind == "mask":
+        return wrapped(f"st.just({random}.random({shape}) < 0.5)")
+    is_drawn = parameter.name in draft.sizes or (parameter.name == "num_heads" and draft.array)
+    return parameter.name if is_drawn else _drawn_plain(parameter)
+
+
+def _drawn_plain(parameter: Parameter) -> str:
+    """Return the source of an argument that is no array."""
+    default, kind = parameter.default, parameter.kind
+    if kind == "bool":
+        return "draw(st.booleans())"
+    if kind == "int" and (default is None or default.isdecimal()):
+        return f"draw(st.sampled_from([{default}, {default} + 1]))" if default else "draw(st.integers(1, 4))"
+    if kind == "float" and (default is None or FRACTION.fullmatch(default)):
+        others = "0.25, 0.5" if default is None or float(default) == 0.5 else "0.5"
+        return f"draw(st.sampled_from([{default or 1.0}, {others}]))"
+    if kind == "str" and default is None:
+        return f"draw({ELEMENTS['str']})"
+    if kind == "list" and default is None:
+        element = str(parameter.annotation)[len("list[") : -1]
+        return f"draw(st.lists({ELEMENTS[element]}, min_size=1, max_size=5))"
+    return default or "None"
+
+
+def _observe(draft: Draft) -> str:
+    """Return the `observe` function, which classes, samplers and several functions need."""
+    if len(draft.entries) == 1 and not draft.entries[0].is_class and not draft.rng:
+        return ""
+    made, results = "", []
+    if draft.rng:
+        made = f'    {draft.rng} = student.build(RNG, "seeded", seed)\n'
+    for entry in draft.entries:
+        if not entry.is_class:
+            results.append(f'"{entry.name}": student.{call(entry.callee)}')
+            continue
+        thing = "module" if base_of(draft, entry) else "made"
+        created = f"student.{call(entry.callee)}"
+        created = f"expect.loads(student, {created}, weights)" if draft.weights else created
+        made += f"    {thing} = {created}\n"
+        if thing == "module" and any(_is_dropout(p) for p in entry.callee.parameters):
+            made += "    module.eval()  # in training every call drops other numbers\n"
+        calls = [(method.name, method_call(thing, method)) for method in entry.methods]
+        if thing == "made":  # what an object holds shows at the second call
+            calls.append((f"{calls[0][0]} again", calls[0][1]))
+        results += [f'"{name}": {source}' for name, source in calls]
+    if len(results) == 1:
+        results = [f'"result": {results[0].partition(": ")[2]}']
+    return OBSERVE.format(names=", ".join(_drawn(draft)), made=made, results=", ".join(results))
+
+
+def _is_dropout(parameter: Parameter) -> bool:
+    """True if an argument is the share that a module drops in training, by its name."""
+    return parameter.kind == "float" and (parameter.name == "p" or "drop" in parameter.name)
+
+
+def method_call(thing: str, method: Callee) -> str:
+    """Return the source of a call of a method."""
+    return f"{thing}({method.passed})" if method.name == "forward" else f"{thing}.{call(method)}"
+
+
+def call(callee: Callee) -> str:
+    """Return the source of a call in which each argument is a variable of its name."""
+    return f"{callee.name}({callee.passed})"
+
+
+def _laws(draft: Draft) -> str:
+    """Return the laws that fit the kind: objects share nothing, samplers draw as often as they should."""
+    if draft.kind == "sampler":
+        return counting_laws(draft)
+    first = draft.entries[0]
+    if draft.kind != "object" or not first.is_class:
+        return ""
+    answers = {
+        thing: ", ".join(method_call(thing, method) for method in first.methods)
+        for thing in ("first", "second")
+    }
+    names = [p.name for callee in (first.callee, *first.methods) for p in callee.parameters]
+    return APART.format(names=", ".join(dict.fromkeys(names)), made=call(first.callee), **answers)

@@ -22,12 +22,10 @@ from typing import Any, cast
 import numpy as np
 
 from grader.answer_keys.answers import Recorded, RecordedMistake, digest
-from grader.answer_keys.file import Entry, KataKey, KeyUnusable, pack, pack_records
-from grader.answer_keys.lookup import declaration_digest
-from grader.cases.cache import locked, read_entry, write_entry
+from grader.answer_keys.file import Entry, KataKey, KeyUnusable, declaration_digest, pack, pack_records
+from grader.cases.oracle import locked, read_entry, write_entry
 from grader.checks.base import Check, CheckContext, PreparedKata
-from grader.checks.runner import CheckResult, run_check
-from grader.checks.unearned import unearned
+from grader.checks.runner import CheckResult, run_check, unearned
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
 from grader.course.known_solutions import Answers
@@ -45,8 +43,6 @@ JUDGING = (
     "answer_keys",
     "authoring/verify/judged.py",
     "authoring/verify/katas.py",
-    "authoring/verify/mistakes.py",
-    "authoring/verify/random_draws.py",
     "authoring/verify/trivial.py",
     "cases",
     "checks",

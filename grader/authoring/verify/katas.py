@@ -1,36 +1,401 @@
-"""`kata verify`: check every kata of the course; each message says what to mend."""
+"""`kata verify`: check every kata of the course; each message says what to mend.
+
+Check that every mistake fails and that its report names it.
+
+Mistakes are part of the course, so they are judged in this process, which takes a fifth of the time. The
+first one of each kata is also judged in a worker, where the result must be the same.
+
+Judge mistakes with other random numbers: are they still caught, and do their reports still name them?
+
+A student who makes the mistake in other words draws other numbers. So mistakes that draw are judged once more
+with other seeds. Checks that the reference then fails pin the draws themselves, as a statement may: a mistake
+that fails one of them is always caught, and they are left out for the name. Only the checks that a mistake
+has failed are run again, since its name rests on them.
+"""
 
 from __future__ import annotations
 
+import random
+import sys
 import time
 import warnings
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from statistics import median
 from typing import Any
 
 import click
 import numpy as np
 
+from grader.answer_keys.answers import Recorded, RecordedMistake
 from grader.authoring.parallel import for_each
-from grader.authoring.source_locations import last_line, line_of_definition, place
-from grader.authoring.verify import mistakes, static_checks
-from grader.authoring.verify.judged import Records
-from grader.authoring.verify.mistakes import MistakeOutcome
-from grader.authoring.verify.record import write_record
+from grader.authoring.verify import static_checks
+from grader.authoring.verify.judged import JudgedMistake, Records, judge_mistakes
+from grader.authoring.verify.static_checks import last_line, line_of_definition, place, write_record
 from grader.authoring.verify.time_limit import TookTooLong, limited_time
 from grader.authoring.verify.trivial import MOST, points_of_trivial_answers
 from grader.cases.generation import SEED
 from grader.checks.base import Check, CheckContext, PreparedKata, Skip
+from grader.checks.questions import agrees, plain
+from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.known_solutions import standalone_sources
-from grader.course.loading import line_of, message_of, read
+from grader.course.files import line_of, message_of, read
+from grader.course.known_solutions import DRAWING, Answers, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
+from grader.diagnosis.known_mistakes import MistakeOfKey
+from grader.diagnosis.matcher import FailedCheck, MistakeMatcher, matcher_of
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.grading.grader import Grader
-from grader.grading.startup import GraderSettings, grade_file, lacks_library, open_grader
+from grader.grading.session import GraderSettings, grade_file, lacks_library, open_grader
 from grader.kata import KataError
+from grader.mistakes import LEVELS
 from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
+from grader.worker.in_process import LocalStudent
+from grader.worker.protocol.messages import Outcome, Request
+
+SHIFT = 1_000_003  # added to every seed, and once more for each further draw
+DRAWS = 10  # with the draw of the verification itself
+
+
+@dataclass(frozen=True)
+class Redrawn:
+    """What other random numbers change for a mistake: whether its report names it only while they are the
+    same, and with how many of DRAWS draws it is caught."""
+
+    named_by_chance: bool = False
+    caught: int = DRAWS
+
+
+def redrawn(
+    course: Course, prepared: PreparedKata, judged: list[JudgedMistake], matcher: MistakeMatcher
+) -> dict[str, Redrawn]:
+    """Return what other random numbers change, by the name of each mistake for which they change anything."""
+    drawing = _drawing(course, prepared, judged)
+    if not drawing:
+        return {}
+    answers = Answers(course, prepared.info, "mistakes")
+    with limited_time(course, prepared.info):
+        pinned = {check.name for check in _failed(prepared.checks, _context(prepared, answers.reference, 1))}
+    found = {}
+    for mistake in drawing:
+        name = mistake.recorded.id
+        with limited_time(course, prepared.info):
+            failed = [result for result in mistake.results if result.failures]
+            again = _judge_again([result.check for result in failed], prepared, answers.fresh(name))
+        mistake.steady = _is_the_same(mistake, again)
+        if not mistake.steady:
+            first, second = ([r for r in rs if r.check.name not in pinned] for rs in (failed, again))
+            by_chance = _is_named(name, first, matcher) and not _is_named(name, second, matcher)
+            with limited_time(course, prepared.info):
+                certain = any(_fails_the_same(mistake, result) for result in again)
+                caught = DRAWS if certain else _times_caught(prepared, answers, mistake, pinned)
+            found[name] = Redrawn(by_chance, caught)
+    return found
+
+
+def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]) -> list[JudgedMistake]:
+    """Return the kata's own mistakes that are caught and that draw, by their source, or that of the
+    reference. Dropout in the reference does not count: a check that it passes with any draws does not rest on
+    them. The general mistakes change no draw."""
+    if not judged:
+        return []
+    answers = Answers(course, prepared.info, "mistakes")
+    return [
+        mistake
+        for mistake in judged
+        if not (mistake.steady or mistake.is_general)
+        and any(result.failures for result in mistake.results)
+        and (answers.draws or _draws(answers.excerpt(mistake.recorded.id)))
+    ]
+
+
+def _draws(source: str) -> bool:
+    return bool(DRAWING.search(source)) or "dropout" in source.lower()
+
+
+def _context(prepared: PreparedKata, module: Any, draw: int) -> CheckContext:
+    return CheckContext(prepared.kata, prepared.oracle, OtherDraws(module, draw * SHIFT))
+
+
+def _judge_again(checks: list[Check], prepared: PreparedKata, module: Any) -> list[CheckResult]:
+    context = _context(prepared, module, 1)
+    return [run_check(check, context) for check in checks]
+
+
+def _failed(checks: Iterable[Check], context: CheckContext) -> Iterator[Check]:
+    return (check for check in checks if run_check(check, context).failures)
+
+
+def _is_the_same(mistake: JudgedMistake, again: list[CheckResult]) -> bool:
+    """True if other draws have led to the same failures with the same answers."""
+    return all(_is_explained(mistake, result) for result in again)
+
+
+def _fails_the_same(mistake: JudgedMistake, again: CheckResult) -> bool:
+    """True if a check fails with the same answers as before, so that it rests on no draw."""
+    return bool(again.failures) and _is_explained(mistake, again)
+
+
+def _is_explained(mistake: JudgedMistake, again: CheckResult) -> bool:
+    return FailedCheck(again).is_explained_by(mistake.recorded.outcomes[again.check.name])
+
+
+def _times_caught(prepared: PreparedKata, answers: Answers, mistake: JudgedMistake, pinned: set[str]) -> int:
+    """Return with how many of DRAWS draws a check fails; the checks that have failed before come first."""
+    failed = {result.check.name for result in mistake.results if result.failures}
+    if failed & pinned:
+        return DRAWS
+    checks = sorted(prepared.checks, key=lambda check: check.name not in failed)
+    free = [check for check in checks if check.name not in pinned]
+    name = mistake.recorded.id
+    again = (_context(prepared, answers.fresh(name), draw) for draw in range(1, DRAWS))
+    return 1 + sum(any(True for _ in _failed(free, context)) for context in again)
+
+
+def _is_named(name: str, results: list[CheckResult], matcher: MistakeMatcher) -> bool:
+    return name in {mistake.id for mistake in matcher.name(results).values()}
+
+
+class OtherDraws(LocalStudent):
+    """A student in this process for which every seed is larger by `shift`, so that it gives other numbers."""
+
+    def __init__(self, module: Any, shift: int = SHIFT) -> None:
+        super().__init__(module, seed=shift)
+        self._shift = shift
+
+    def perform(self, request: Request) -> Outcome:
+        with _shifted_seeds(self._shift):
+            return super().perform(request)
+
+
+@contextmanager
+def _shifted_seeds(shift: int) -> Iterator[None]:
+    """Replace what takes a seed, so that it takes another one."""
+    places: list[tuple[Any, str]] = [(random, "seed"), (np.random, "seed"), (np.random, "default_rng")]
+    if torch := sys.modules.get("torch"):
+        places += [(torch, "manual_seed"), (torch, "Generator")]
+    originals = [(owner, name, getattr(owner, name)) for owner, name in places]
+    for owner, name, original in originals:
+        shifted = _generator_class if name == "Generator" else _shifted
+        setattr(owner, name, shifted(original, shift))
+    try:
+        yield
+    finally:
+        for owner, name, original in originals:
+            setattr(owner, name, original)
+
+
+def _shifted(function: Any, shift: int) -> Any:
+    def call(seed: Any = None) -> Any:
+        return function(seed + shift if isinstance(seed, int | np.integer) else seed)
+
+    return call
+
+
+def _generator_class(generator: Any, shift: int) -> Any:
+    class Generator(generator):  # type: ignore[misc]  # PyTorch is optional, so its class is untyped here
+        def manual_seed(self, seed: int) -> Any:
+            return super().manual_seed(seed + shift)
+
+        def initial_seed(self) -> Any:  # the seed that was given, so that it can be given again
+            return super().initial_seed() - shift
+
+    return Generator
+
+
+@dataclass
+class MistakeOutcome:
+    """The result for one mistake: the checks that it fails, the mistake that its report names, its points in
+    hundredths."""
+
+    name: str
+    level: str
+    failed: frozenset[str]
+    named: str | None
+    points: int
+    redrawn: Redrawn = field(default_factory=Redrawn)
+    is_guess: bool = False  # the report names it as one possibility
+    twin: str = ""  # the row of a question in which another mistake gives the same answer
+    is_general: bool = False
+    raised: str = ""  # what it raises in every case, if its docstring does not mention an error
+
+    @property
+    def gap(self) -> str | None:
+        """The message about a mistake that passes, never returns or is not named, or None."""
+        if self.raised:
+            return (
+                f"the mistake `{self.name}` raises in every case: {self.raised} Mend it; if this is what a"
+                " student sees, let its docstring speak of the error."
+            )
+        if not self.failed:
+            return f"the mistake `{self.name}` passes; add a case or a law that tells it apart, or drop it."
+        if self.twin:
+            return f"the mistake `{self.name}` answers {self.twin}; choose other numbers for that row."
+        if self.named != self.name:
+            return (
+                f"the mistake `{self.name}` is taken for `{self.named}` ({', '.join(sorted(self.failed))});"
+                " add a case on which the two differ, or make one of them."
+            )
+        return None
+
+    @property
+    def is_named(self) -> bool:
+        """True if the report names the mistake, whatever random numbers a student draws."""
+        return self.named == self.name and not self.redrawn.named_by_chance
+
+    @property
+    def note(self) -> str | None:
+        """The remark about a mistake that is caught or named only with some random numbers, or None."""
+        if self.redrawn.caught < DRAWS:
+            return (
+                f"the mistake `{self.name}` is caught with {self.redrawn.caught} of {DRAWS} draws of random"
+                " numbers; make its check certain (p = 0 or 1, fixed weights), or draw more often."
+            )
+        if self.redrawn.named_by_chance:
+            return (
+                f"the mistake `{self.name}` is named only where a student draws the same random numbers in"
+                " the same order; let a law ask for equal values on a certain case (p = 0 or 1, fixed"
+                " weights), or add such a case."
+            )
+        return None
+
+
+def as_data(outcome: MistakeOutcome) -> dict[str, Any]:
+    """Return the outcome as texts, numbers, lists and dicts."""
+    return {**asdict(outcome), "failed": sorted(outcome.failed)}
+
+
+def from_data(data: dict[str, Any]) -> MistakeOutcome:
+    """Return the outcome of which `as_data` returned the data."""
+    return MistakeOutcome(
+        **{**data, "failed": frozenset(data["failed"]), "redrawn": Redrawn(**data["redrawn"])}
+    )
+
+
+def outcomes(
+    course: Course, grader: Grader, prepared: PreparedKata, records: Records, redraws: bool = True
+) -> list[MistakeOutcome]:
+    """Judge every mistake that is not recorded in this process, in file order, and record them; the grader
+    then matches against their answers. A general mistake that cannot be told from another one is left out.
+    With `redraws`, those that draw are judged with other random numbers as well."""
+    judged = list(_judged(course, prepared, records))
+    matcher = matcher_of(prepared.kata, [MistakeOfKey(mistake.recorded) for mistake in judged])
+    grader.matchers[prepared.info.name] = matcher
+    changed = redrawn(course, prepared, judged, matcher) if redraws else {}
+    records.note_mistakes(judged)
+    every = [outcome_of(mistake, matcher, changed.get(mistake.recorded.id)) for mistake in judged]
+    found = [outcome for outcome in every if not outcome.is_general or outcome.named == outcome.name]
+    if prepared.kata.questions:
+        for index, outcome in enumerate(found):
+            outcome.twin = _twin(judged[index].recorded, [other.recorded for other in judged[:index]])
+    return found
+
+
+def _twin(mistake: RecordedMistake, others: list[RecordedMistake]) -> str:
+    """Return the first row of a question in which another mistake gives the same wrong answer, or ""."""
+    for question, rows in mistake.outcomes.items():
+        for other in others:
+            pairs = zip(rows, other.outcomes.get(question, []), strict=False)
+            for row, (here, there) in enumerate(pairs):
+                if here and there and agrees(_answer(here), _answer(there)):
+                    return f"{question.upper()} in row {row} as `{other.id}` does"
+    return ""
+
+
+def _answer(outcome: Recorded) -> Any:
+    """Return the answer to a question as `grade` reads it."""
+    return plain(outcome.answers[-1].value)
+
+
+def _judged(course: Course, prepared: PreparedKata, records: Records) -> Iterator[JudgedMistake]:
+    """Judge the mistakes one by one. Raises TookTooLong."""
+    mistakes = judge_mistakes(course, prepared, records)
+    while True:
+        with limited_time(course, prepared.info):
+            mistake = next(mistakes, None)
+        if mistake is None:
+            return
+        yield mistake
+
+
+def outcome_of(
+    mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn | None = None
+) -> MistakeOutcome:
+    """Return the outcome of a mistake that was judged; `changed` tells what other random numbers change."""
+    failed = frozenset(result.check.name for result in mistake.results if result.failures)
+    named = matcher.name(mistake.results)
+    found = [named[result.check.name] for result in mistake.results if result.check.name in named]
+    first = next((one for one in found if one.certain), found[0] if found else None)
+    return MistakeOutcome(
+        mistake.recorded.id,
+        mistake.level,
+        failed,
+        first.id if first else None,
+        mistake.points,
+        changed or Redrawn(),
+        is_guess=first is not None and not first.certain,
+        is_general=mistake.is_general,
+        raised=mistake.raised,
+    )
+
+
+def differs_in_a_worker(
+    course: Course, grader: Grader, prepared: PreparedKata, here: MistakeOutcome
+) -> str | None:
+    """Return a message if a worker judges the mistake differently, else None."""
+    source = Answers(course, prepared.info, "mistakes").source_of(here.name)
+    try:
+        report = grader.grade(Submission(prepared.info, source, f"the mistake `{here.name}`")).report
+    except SubmissionRejected as refused:
+        return f"the mistake `{here.name}` cannot be graded: {refused}"
+    failed = frozenset(c.name for c in report.checks if c.status not in ("passed", "skipped"))
+    mistake = report.mistake or report.possibility
+    named = mistake.id if mistake else None
+    if (failed, named) == (here.failed, here.named):
+        return None
+    return (
+        f"the mistake `{here.name}` fails {_listed(failed)} in a worker, taken for `{named}`, and"
+        f" {_listed(here.failed)} here: it rests on more than its arguments."
+    )
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
+
+
+FILE_NAME = "mistakes.md"
+HEAD = "| mistake | level | points | failing checks |\n|---|---|---:|---|"
+
+
+def renew_table(course: Course, info: KataInfo, outcomes: Sequence[MistakeOutcome], create: bool) -> bool:
+    """Write the table of one kata into its folder of solutions, if it has one or `create` is true. Return
+    whether the file has changed."""
+    path, text = course.folder(info) / FILE_NAME, mistake_table(info, outcomes)
+    before = path.read_text(encoding="utf-8") if path.is_file() else "" if create else text
+    if before != text:
+        path.write_text(text, encoding="utf-8")
+    return before != text
+
+
+def mistake_table(info: KataInfo, outcomes: Sequence[MistakeOutcome]) -> str:
+    """Return the table as Markdown, crude mistakes first."""
+    ordered = sorted(outcomes, key=lambda outcome: (LEVELS.index(outcome.level), outcome.points))
+    rows = [f"| `{o.name}` | {o.level} | {o.points / 100:g} | {_failing(o)} |" for o in ordered]
+    return "\n".join([f"# Mistakes of `{info.name}`\n", f"{medians(outcomes)}\n", HEAD, *rows]) + "\n"
+
+
+def medians(outcomes: Sequence[MistakeOutcome]) -> str:
+    """Return the median of the points for each level as one sentence."""
+    points = {level: [o.points / 100 for o in outcomes if o.level == level] for level in LEVELS}
+    text = [f"{level} {median(found):g} ({len(found)})" for level, found in points.items() if found]
+    return f"Median points by level: {', '.join(text)}."
+
+
+def _failing(outcome: MistakeOutcome) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(outcome.failed))
+
 
 MISTAKES_DUE = 6
 VARIANTS_DUE = 3
@@ -79,13 +444,13 @@ def verify_course(
     click.echo(table(results))
     outcomes = [outcome for result in results for outcome in result.outcomes]
     if outcomes:
-        click.echo(mistakes.medians(outcomes))
+        click.echo(medians(outcomes))
     if by_chance := [f"{v.info.name} {v.named_by_chance}" for v in results if v.named_by_chance]:
         click.echo(f"Named by chance, and not counted as named: {', '.join(by_chance)}.")
     for result in results:
         due = tables or (seed == SEED and result.outcomes)
-        if due and mistakes.renew_table(course, result.info, result.outcomes, tables):
-            click.echo(f"Renewed the table of mistakes of {result.info.name}: {mistakes.FILE_NAME}.")
+        if due and renew_table(course, result.info, result.outcomes, tables):
+            click.echo(f"Renewed the table of mistakes of {result.info.name}: {FILE_NAME}.")
     of_the_course = (
         static_checks.unknown_names,
         static_checks.unkept_plans,
@@ -155,7 +520,7 @@ def verify_kata(
 
 def _as_data(result: KataVerification) -> dict[str, Any]:
     """Return what judging has found about a kata without gaps."""
-    outcomes = [mistakes.as_data(outcome) for outcome in result.outcomes]
+    outcomes = [as_data(outcome) for outcome in result.outcomes]
     counts = {"checks": result.checks, "variants": result.variants}
     return {**counts, "costs": result.costs, "outcomes": outcomes}
 
@@ -164,7 +529,7 @@ def _read(course: Course, result: KataVerification, before: dict[str, Any]) -> N
     """Add what `_as_data` returned."""
     result.checks, result.variants = before["checks"], before["variants"]
     result.passed, result.costs = result.variants, before["costs"]
-    _add_outcomes(course, result, [mistakes.from_data(outcome) for outcome in before["outcomes"]])
+    _add_outcomes(course, result, [from_data(outcome) for outcome in before["outcomes"]])
 
 
 def _judge(
@@ -319,10 +684,10 @@ def _verify_mistakes(
     course: Course, grader: Grader, result: KataVerification, isolated: bool, records: Records
 ) -> None:
     prepared = grader.prepare(result.info)
-    found = mistakes.outcomes(course, grader, prepared, records)
+    found = outcomes(course, grader, prepared, records)
     _add_outcomes(course, result, found)
     for outcome in found if isolated else found[:1]:
-        difference = mistakes.differs_in_a_worker(course, grader, prepared, outcome)
+        difference = differs_in_a_worker(course, grader, prepared, outcome)
         result.gaps += [difference] if difference else []
 
 

@@ -12,22 +12,22 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from grader.authoring.verify import mistakes
+from grader.authoring.verify import katas
 from grader.authoring.verify.judged import JudgedMistake, Records, judge_mistake
-from grader.authoring.verify.mistakes import MistakeOutcome
+from grader.authoring.verify.katas import MistakeOutcome
 from grader.cases.generation import SEED
 from grader.checks.base import PreparedKata
 from grader.checks.runner import CheckAborted
 from grader.course.catalog import Course, KataInfo
+from grader.course.files import read
 from grader.course.known_solutions import Answers, standalone_sources
-from grader.course.loading import read
 from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
 from grader.grading.grader import Grader
-from grader.grading.startup import GraderSettings, open_grader
+from grader.grading.session import GraderSettings, open_grader
 from grader.grading.submission_run import CUDA_SECONDS, LOAD_SECONDS, START_SECONDS
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.process import Process
+from grader.worker.fork_server import Process
 
 DEVICE_CHECK = "stays_on_the_device"
 #: The most memory that the worker had in use: on the GPU where there is one, else all of its memory.
@@ -124,7 +124,7 @@ def judge_on_device(course: Course, info: KataInfo, device: str, isolation: str 
 def _on_cpu(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
     """Return the outcomes of all mistakes on the CPU. The grader then matches against their answers."""
     records = Records(course, prepared.info, SEED)
-    found = mistakes.outcomes(course, grader, prepared, records, redraws=False)
+    found = katas.outcomes(course, grader, prepared, records, redraws=False)
     records.save()
     return found
 
@@ -175,7 +175,7 @@ class _SharedWorker:
             return self.judge(outcome) if is_used else f"no verdict: {error}"
         self._note_peak(student)
         assert isinstance(judged, JudgedMistake)  # all checks were run
-        return _verdict(mistakes.outcome_of(judged, self.grader.matcher(self.prepared)))
+        return _verdict(katas.outcome_of(judged, self.grader.matcher(self.prepared)))
 
     def _student(self, outcome: MistakeOutcome) -> RemoteStudent:
         """Return the mistake, loaded into the worker. Raises WorkerLost, SubmissionFailed."""

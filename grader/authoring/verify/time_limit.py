@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from grader.authoring.source_locations import files_of, place
+from grader.authoring.verify.static_checks import files_of, place
 from grader.course.catalog import Course, KataInfo
-from grader.grading.limits import time_limit
+from grader.grading.submission_run import time_limit
 
 LONGEST = 120.0  # seconds of CPU time for drawing the cases and asking the reference, and for each mistake
 

@@ -19,8 +19,7 @@ import numpy as np
 from grader.authoring.verify.time_limit import limited_time
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import agrees_with_reference
-from grader.checks.runner import CheckResult, run_check
-from grader.checks.unearned import unearned
+from grader.checks.runner import CheckResult, run_check, unearned
 from grader.course.catalog import Course, load_file
 from grader.values.arrays import in_leaves
 from grader.worker.in_process import LocalStudent

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from grader.worker.child import instrumentation, memory
-from grader.worker.child.lasting import MADE_TO_CHANGE, undoing
 from grader.worker.child.on_fake_device import call_on_device, call_on_fake_device
-from grader.worker.child.tracing import Tracer
+from grader.worker.child.tracing import MADE_TO_CHANGE, Tracer, undoing
 from grader.worker.protocol.codec import (
     DTYPES,
     MAX_BODY,

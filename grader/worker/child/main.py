@@ -1,9 +1,14 @@
-"""Run a worker: load one submission and answer requests until the channel closes."""
+"""Run a worker: load one submission and answer requests until the channel closes.
+
+Refuse the library functions that a kata asks students to build, while a submission runs.
+"""
 
 from __future__ import annotations
 
 import faulthandler
+import functools
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -15,13 +20,49 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child import instruments, on_fake_device, rules
+from grader.worker.child import instruments, on_fake_device
 from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
 from grader.worker.child.sandbox import allowed_paths, apply, hardening
 from grader.worker.protocol.channel import Channel, ChannelClosed
 from grader.worker.protocol.codec import Malformed, decode, encode
-from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.protocol.terms import Terms, read_terms
+from grader.worker.protocol.messages import Outcome, Request, Terms, read_terms
+
+
+class RuleBroken(Exception):
+    """The submission calls a function that the kata asks it to build."""
+
+
+def refuse_while_running(forbidden: Iterable[str]) -> None:
+    """Replace every forbidden function or method of an installed library by one that raises RuleBroken."""
+    for dotted in forbidden:
+        path, _, name = dotted.rpartition(".")
+        try:
+            owner = _import(path)
+            original = getattr(owner, name)
+        except (ImportError, AttributeError):
+            continue
+        setattr(owner, name, _raising(dotted, original))
+
+
+def _import(path: str) -> Any:
+    """Return the module, or the class in a module, with that dotted name. Raises ImportError,
+    AttributeError."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        module, _, name = path.rpartition(".")
+        if not module:
+            raise
+        return getattr(_import(module), name)
+
+
+def _raising(dotted: str, original: Any) -> Any:
+    @functools.wraps(original, updated=())
+    def refuse(*_args: Any, **_kwargs: Any) -> Any:
+        raise RuleBroken(f"{dotted} is what this kata asks you to build")
+
+    return refuse
+
 
 hide_from_gc = gc.freeze  # a submission may put another function into the module
 #: A worker's reply: the outcome of a request, or another message.
@@ -76,7 +117,7 @@ class Worker:
         self, name: str, filename: str, source: str, entry_points: list[str], forbidden: list[str]
     ) -> dict[str, Any]:
         self.name, self.filename = name, filename
-        rules.refuse_while_running(forbidden)
+        refuse_while_running(forbidden)
         seed_random_numbers()
         restored = instruments.watched(self.measuring)
         module = load_module(name, source, filename)

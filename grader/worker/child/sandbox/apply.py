@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from grader.worker.child.sandbox import allowed_paths, hardening, landlock, limits, seccomp
-from grader.worker.protocol import system
-from grader.worker.protocol.terms import Terms
+from grader.worker.protocol import channel
+from grader.worker.protocol.messages import Terms
 
 
 def prepare(wanted: tuple[str, ...]) -> None:
@@ -25,7 +25,7 @@ def prepare(wanted: tuple[str, ...]) -> None:
         with contextlib.suppress(OSError):
             hardening.drop_capabilities()
     if "landlock" in wanted or "seccomp" in wanted:
-        system.no_new_privileges()
+        channel.no_new_privileges()
     limits.use_one_thread()
     allowed_paths.always()
     allowed_paths.modules()

@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 
-from grader.worker.protocol import system
-from grader.worker.protocol.terms import environment
+from grader.worker.protocol import channel
+from grader.worker.protocol.messages import environment
 
 CAPABILITIES_VERSION = 0x20080522
 
@@ -17,12 +17,12 @@ CAPABILITIES_VERSION = 0x20080522
 def hide() -> bool:
     """Forbid other processes, except root's, to read this process's memory and descriptors or to debug it.
     Return True on success."""
-    return system.control(system.PR_SET_DUMPABLE, 0)
+    return channel.control(channel.PR_SET_DUMPABLE, 0)
 
 
 def die_with_parent(parent: int | None = None) -> None:
     """Have the kernel kill this process when its parent ends. Exit if `parent` has ended already."""
-    if system.control(system.PR_SET_PDEATHSIG, signal.SIGKILL) and parent not in (None, os.getppid()):
+    if channel.control(channel.PR_SET_PDEATHSIG, signal.SIGKILL) and parent not in (None, os.getppid()):
         os._exit(0)
 
 
@@ -30,10 +30,10 @@ def forget_environment() -> None:
     """Remove the command line and all other environment variables, and overwrite their memory with zeros,
     because a submission can read all memory of its own process."""
     kept = environment()
-    if system.LINUX:
+    if channel.LINUX:
         for value in getattr(os.environ, "_data", {}).values():
             _overwrite(value)
-        system.overwrite_environment()
+        channel.overwrite_environment()
         _overwrite_initial_stack()
     os.environ.clear()
     os.environ.update(kept)
@@ -60,9 +60,9 @@ def drop_capabilities() -> bool:
     """Drop root's capabilities, such as reading and ending any process. Return False on an unknown machine.
     Raises OSError."""
     numbers = {"x86_64": 126, "aarch64": 91}
-    if system.MACHINE not in numbers:
+    if channel.MACHINE not in numbers:
         return False
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0)
     nothing = (ctypes.c_uint32 * 6)()
-    system.call(numbers[system.MACHINE], ctypes.byref(header), ctypes.byref(nothing))
+    channel.call(numbers[channel.MACHINE], ctypes.byref(header), ctypes.byref(nothing))
     return True

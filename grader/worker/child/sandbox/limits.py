@@ -9,7 +9,7 @@ import os
 import sys
 from functools import cache
 
-from grader.worker.protocol import system
+from grader.worker.protocol import channel
 
 MEMORY = 2 * 2**30  # bytes of address space in addition to that of the fork server
 FILE = 16 * 2**20  # bytes of one file
@@ -51,7 +51,7 @@ def _set(limits: dict[int, int]) -> None:
 @cache
 def inherited() -> int:
     """Return the bytes of address space of the fork server, measured once and inherited by its workers."""
-    return system.address_space()
+    return channel.address_space()
 
 
 SETTERS = {
@@ -63,7 +63,7 @@ SETTERS = {
 
 def use_one_thread() -> None:
     """Make every linear algebra library in this process compute in the calling thread."""
-    for path in system.mapped_libraries():
+    for path in channel.mapped_libraries():
         family = next((name for name in SETTERS if name in os.path.basename(path)), None)
         if family is not None:
             with contextlib.suppress(OSError):

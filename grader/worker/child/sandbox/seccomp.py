@@ -21,7 +21,7 @@ from grader.worker.child.sandbox.syscalls import (
     NEWEST,
     PRETENDED,
 )
-from grader.worker.protocol import system
+from grader.worker.protocol import channel
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 SET_FILTER, ALL_THREADS, NO_SLOWDOWN = 1, 1, 4
@@ -57,7 +57,7 @@ Instruction = tuple[int, int, int, int]  # code, steps if true, steps if false, 
 
 def available() -> bool:
     """True if there is a filter for this machine."""
-    return system.LINUX and system.MACHINE in ARCHITECTURES
+    return channel.LINUX and channel.MACHINE in ARCHITECTURES
 
 
 def restrict(gpu: bool = False, tests: bool = False) -> None:
@@ -65,14 +65,14 @@ def restrict(gpu: bool = False, tests: bool = False) -> None:
     code, filter_, mine = prepared(gpu, tests)
     for position in mine:
         struct.pack_into("=I", code, position, os.getpid())
-    number = CONDITIONAL["seccomp"][MACHINES[system.MACHINE]]
+    number = CONDITIONAL["seccomp"][MACHINES[channel.MACHINE]]
     assert number is not None
     try:
-        system.call(number, SET_FILTER, ALL_THREADS | NO_SLOWDOWN, filter_)
+        channel.call(number, SET_FILTER, ALL_THREADS | NO_SLOWDOWN, filter_)
     except OSError as error:
         if error.errno != errno.EINVAL:  # a kernel before 4.17 does not know the second flag
             raise
-        system.call(number, SET_FILTER, ALL_THREADS, filter_)
+        channel.call(number, SET_FILTER, ALL_THREADS, filter_)
 
 
 Buffer = ctypes.Array[ctypes.c_char]
@@ -82,7 +82,7 @@ Buffer = ctypes.Array[ctypes.c_char]
 def prepared(gpu: bool, tests: bool = False) -> tuple[Buffer, Buffer, tuple[int, ...]]:
     """Return the filter's code, the structure for the kernel that points to it, and the offsets in the code
     where the process id must be written."""
-    steps = program(system.MACHINE, gpu, tests)
+    steps = program(channel.MACHINE, gpu, tests)
     mine = tuple(8 * i + 4 for i, (*_, value) in enumerate(steps) if value == _MYSELF)
     packed = b"".join(struct.pack("=HBBI", *step) for step in steps)
     code = ctypes.create_string_buffer(packed, len(packed))
