@@ -9,9 +9,7 @@ Control a running worker process and its folder from the grader, and spawn worke
 
 from __future__ import annotations
 
-import _thread
 import contextlib
-import ctypes
 import faulthandler
 import gc
 import itertools
@@ -29,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grader.worker.child import instruments, main, on_fake_device
+from grader.worker.child import main, on_fake_device
 from grader.worker.child.sandbox import apply, hardening
 from grader.worker.protocol.channel import Channel, Flooded
 from grader.worker.protocol.messages import ALL, ISOLATION, Terms, environment, read_terms
@@ -254,7 +252,6 @@ class SpawnFactory(WorkerFactory):
         return Process(Channel(reader, writer, printed), popen.pid, scratch, popen)
 
 
-M_ARENA_MAX = -8  # of malloc.h
 START_SECONDS = 20.0  # the timeout for one fork, which usually takes milliseconds
 IMPORT_SECONDS = 60.0  # the same where the server may still be importing PyTorch, perhaps on a busy machine
 
@@ -276,7 +273,7 @@ class ForkServer(WorkerFactory):
         self.pid = _new_server(theirs, library, wanted) if is_late else os.fork()
         if self.pid == 0:
             ours.close()
-            _serve_apart(theirs, wanted)
+            _serve_forks(theirs, wanted)
         theirs.close()
         ours.settimeout(IMPORT_SECONDS if is_late else START_SECONDS)
         self._control = ours
@@ -370,7 +367,7 @@ def serve() -> None:
     control = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)
     _import(sys.argv[2])
-    _serve_apart(control, tuple(json.loads(sys.argv[1])))
+    _serve_forks(control, tuple(json.loads(sys.argv[1])))
 
 
 def _import(library: str) -> None:
@@ -381,27 +378,10 @@ def _import(library: str) -> None:
         module.set_num_threads(1)
 
 
-def _serve_apart(control: socket.socket, wanted: tuple[str, ...]) -> None:
-    """Run the server in a thread, so that the grader's frames are not below those of the workers."""
+def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
+    """Run the server: fork one worker per message until the grader closes the socket, then exit."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader handles Ctrl-C
-    instruments.leave_frames_out()
-    with contextlib.suppress(AttributeError):  # of another C library than GNU's
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)  # a thread's own memory would be mapped page by page
-    _thread.start_new_thread(_serve_forks, (control, wanted))
-    while True:
-        signal.pause()
-
-
-def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
-    """Fork one worker per message until the grader closes the socket, then end the process."""
-    try:
-        _fork_workers(control, wanted)
-    finally:
-        os._exit(0)
-
-
-def _fork_workers(control: socket.socket, wanted: tuple[str, ...]) -> None:
     folders: list[str] = []
     with contextlib.suppress(OSError):
         apply.prepare(wanted)
@@ -422,6 +402,7 @@ def _fork_workers(control: socket.socket, wanted: tuple[str, ...]) -> None:
             control.sendall(str(pid).encode())
     for folder in folders:  # if the grader was killed, its workers' folders still exist
         remove_folder(folder)
+    os._exit(0)
 
 
 def _become_worker(fds: list[int], terms: Terms, server: int) -> None:

@@ -158,34 +158,6 @@ def test_what_was_changed_is_said_and_put_back(grade):
     assert {"agrees_with_reference", "has_the_right_shape", "keeps_the_dtype"} <= passed  # seen from outside
 
 
-def test_no_frame_below_the_submission_is_seen(grade):
-    """Neither at the import nor in a call, by frames, by a traceback or by those of all threads."""
-    walk = """
-        import sys
-
-        def names(frame):
-            while frame:
-                yield frame.f_code.co_name
-                frame = frame.f_back
-
-        def seen():
-            try:
-                raise KeyError
-            except KeyError as error:
-                frames = [sys._getframe(), error.__traceback__.tb_frame, *sys._current_frames().values()]
-            return [name for frame in frames for name in names(frame)]
-
-        print(*seen())
-
-        def double(x):
-            print(*seen())
-            print([name for name in vars(sys.modules["__main__"]) if name.strip("_") == name])
-    """
-    report = grade(textwrap.dedent(walk))
-    lines = [line.rstrip() for line in report.output.splitlines()]
-    assert set(lines[:3]) == {" ".join(["seen", "<module>"] * 3), " ".join(["seen", "double"] * 3), "[]"}
-
-
 @pytest.mark.parametrize("line", ["np.tanh = np.sinh", "sys.setrecursionlimit(900)", "print = len"])
 def test_what_no_instrument_uses_may_be_changed(grade, line):
     right = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"

@@ -215,12 +215,8 @@ def _from_copy(result: Any, line: int) -> Any:
 
 
 def _line() -> int:
-    """Return the line that runs outside of this file and of PyTorch; 1 if the submission's function is one of
-    PyTorch's, which has no lines."""
-    try:
-        frame = sys._getframe()
-    except ValueError:  # a worker's own frames are left out
-        return 1
+    """Return the line that runs outside of this file and of PyTorch."""
+    frame = sys._getframe()
     while frame.f_back and frame.f_code.co_filename.startswith((__file__, PYTORCH)):
         frame = frame.f_back
     return frame.f_lineno

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import gc
-import opcode
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -17,36 +16,9 @@ from typing import Any
 
 MODULES = ("child.executor", "child.memory", "protocol.messages")
 OF_PYTORCH = ("child.instrumentation", "child.on_fake_device", "child.fake_device")
-SERVER = "grader.worker.fork_server"
 METHODS = (types.FunctionType, classmethod, staticmethod)
 kept: dict[str, types.ModuleType] = {}  # freeing them would copy the memory that workers share
 code_of, defaults_of = attrgetter("__code__"), attrgetter("__defaults__")
-
-
-RESUME, NOP = opcode.opmap["RESUME"], opcode.opmap["NOP"]
-
-
-def leave_frames_out() -> None:
-    """Make `f_back`, tracebacks and `sys._getframe` skip the functions of a worker that begin after this.
-
-    For Python a frame begins with the instruction RESUME, which a function needs for nothing else. A frame
-    that has not begun is not shown.
-    """
-    for name in [name for name in sys.modules if name.startswith(("grader.worker.child.", SERVER))]:
-        module = sys.modules[name]
-        for holder in (module, *_classes(module)):
-            for function in _functions(holder):
-                function.__code__ = _without_beginning(function.__code__)
-
-
-def _without_beginning(code: types.CodeType) -> types.CodeType:
-    """Return the code of a function, and of the functions in it, with NOP in place of RESUME."""
-    pairs = zip(code.co_code[::2], code.co_code[1::2], strict=True)
-    instructions = [
-        (NOP, 0) if operation == RESUME else (operation, argument) for operation, argument in pairs
-    ]
-    inner = [_without_beginning(one) if isinstance(one, types.CodeType) else one for one in code.co_consts]
-    return code.replace(co_code=bytes(b for pair in instructions for b in pair), co_consts=tuple(inner))
 
 
 def hidden() -> list[types.ModuleType]:
