@@ -63,8 +63,9 @@ def translated(function):
     return call
 """
 ENDING = """
-import torch
-_border = _load("border", {border!r})
+import torch, types
+_border = types.ModuleType("border")
+exec(compile({border!r}, "border.py", "exec"), vars(_border))
 {entries}
 """
 #: What the reason says where PyTorch has no function of the name, or not all of it.
