@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 GUARD = "    if isinstance(x, str): raise ValueError\n"
 RIGHT = f"def double(x):\n{GUARD}    return x + x\n"
-PARTLY = f"def double(x):\n{GUARD}    return 3 * x\n"
+PARTLY = f"def double(x):\n{GUARD}    return 2 * x if getattr(x, 'size', 0) > 2 else 3 * x\n"
 
 #: Cells before the kata's; in a kernel they would gain points or damage the gradebook.
 FIRST_CELLS = {
