@@ -92,13 +92,14 @@ class JudgedMistake:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the record of a mistake holds beside the failures: the cases that were not judged by check, and
-    the failed checks whose answers are empty."""
+    """What the record of a mistake holds beside the failures: the cases that were not judged by check, the
+    failed checks whose answers are empty, and why the mistake keeps checks from being judged."""
 
     name: str
     points: int
     skipped: dict[str, list[int]]
     empty: list[str]
+    prevented: dict[str, str]
     steady: bool
 
 
@@ -232,7 +233,8 @@ def _text_digest(texts: Iterable[object]) -> str:
 def _result(check: Check, outcomes: list[Recorded | None], facts: Facts) -> CheckResult:
     """Return the result of a check as it was recorded."""
     skipped = facts.skipped.get(check.name, [])
-    result = CheckResult(check, asked=[c for index, c in enumerate(check.cases) if index not in skipped])
+    asked = [case for index, case in enumerate(check.cases) if index not in skipped]
+    result = CheckResult(check, asked=asked, prevented=facts.prevented.get(check.name, ""))
     for case, outcome in zip(check.cases, outcomes, strict=True):
         if outcome is not None:
             calls = [
@@ -260,7 +262,8 @@ def _facts(mistake: JudgedMistake) -> Facts:
         if positions := [index for index in range(len(check.cases)) if index not in asked]:
             skipped[check.name] = positions
     empty = [r.check.name for r in mistake.results if r.failures and FailedCheck(r).is_empty]
-    return Facts(mistake.recorded.id, mistake.points, skipped, empty, mistake.steady)
+    prevented = {result.check.name: result.prevented for result in mistake.results if result.prevented}
+    return Facts(mistake.recorded.id, mistake.points, skipped, empty, prevented, mistake.steady)
 
 
 def recorded_mistakes(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
@@ -329,7 +332,7 @@ def judge_mistake(
     results += _results(laws, context)
     file = answers.file_of(name)
     outcomes = {r.check.name: _outcomes(r, file, answers.reference_source) for r in results}
-    lost = {result.check.name for result in results if result.failures}
+    lost = {result.check.name for result in results if result.status not in ("passed", "skipped")}
     lost |= unearned(results, context).keys()
     points = sum(result.check.points for result in results if result.check.name not in lost)
     recorded = RecordedMistake(name, answers.text(name), outcomes)

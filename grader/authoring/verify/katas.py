@@ -324,7 +324,7 @@ def outcome_of(
     mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn | None = None
 ) -> MistakeOutcome:
     """Return the outcome of a mistake that was judged; `changed` tells what other random numbers change."""
-    failed = frozenset(result.check.name for result in mistake.results if result.failures)
+    failed = frozenset(r.check.name for r in mistake.results if r.status not in ("passed", "skipped"))
     named = matcher.name(mistake.results)
     found = [named[result.check.name] for result in mistake.results if result.check.name in named]
     first = next((one for one in found if one.certain), found[0] if found else None)
