@@ -219,7 +219,7 @@ def write_feedback(course: Course, folder: Path, names: tuple[str, ...]) -> None
     keys.require_solutions(course, infos, "Feedback is")
     for info, text in for_each(course, infos, feedback):
         page = folder / f"{info.name}.md"
-        page.write_text(text, encoding="utf-8")
+        write_whole(page, text.encode())
         click.echo(shorten(page))
 
 

@@ -368,7 +368,8 @@ class Console:
             click.echo(linked(error_text(kata, width), self.view, [path]), err=True)
         elif self.live:
             text = terminal.render_kata(kata, self.view)
-            if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
+            own = Path(account.file_of(replace(kata, file="")))
+            if path.resolve() != own.resolve() and self.separates:
                 text += f"  graded      {harmless(from_here(path), one_line=True)}\n"
             if kata.status == "waiting" and self.waits:
                 text += f"{paragraphs(f'  {self.waits}', self.view.width)}\n"

@@ -28,7 +28,7 @@ from grader.report import Mistake
 from grader.values.arrays import distinct_values
 
 BOTH = "There are two mistakes at once. One: {} The other: {}"
-ROUNDS = 3  # cases from which candidates are collected, since two mistakes can show in different cases
+ROUNDS = 4  # cases from which candidates are collected, since two mistakes can show in different cases
 MORE_CASES = 3  # that candidates are asked if several agree on the first one
 LEAST_CASES = 2  # that a mistake explains if it is stated as a fact
 #: Built-in checks that compare answers; the others judge dtypes, memory and devices.
@@ -89,20 +89,21 @@ class Naming:
                 self.found = self._names()
 
     def _unexplained_cases(self) -> Iterator[tuple[FailedCheck, Case]]:
-        """Yield the smallest case of the first check that no candidate explains, at most ROUNDS times."""
-        tried: set[tuple[str, int]] = set()
+        """Yield the smallest case that no candidate explains, at most ROUNDS times: of the first check, and
+        then of checks that were not asked yet, since the answers of one may rest on random numbers."""
+        tried: dict[str, set[int]] = {check.name: set() for check in self._failed}
         for _ in range(ROUNDS):
             left = (
                 (check, case)
-                for check in self._failed
+                for check in sorted(self._failed, key=lambda check: len(tried[check.name]))
                 for case in check.smallest_first
-                if (check.name, case.index) not in tried
+                if case.index not in tried[check.name]
                 and not any(candidate.agrees_on(check, case) for candidate in self._candidates)
             )
             found = next(left, None)
             if found is None:
                 return
-            tried.add((found[0].name, found[1].index))
+            tried[found[0].name].add(found[1].index)
             yield found
 
     def _most_similar(

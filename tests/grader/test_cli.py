@@ -109,10 +109,10 @@ def test_a_line_of_a_file_cannot_control_the_terminal(run):
 
 
 @pytest.mark.slow
-def test_a_result_of_none_asks_whether_a_return_is_missing(run):
+def test_a_result_of_none_is_told_with_the_line_that_computes_it(run):
     result = run("def softmax(x, axis=-1):\n    x + 1\n", "--format", "json")
     message = checks_of(result)["agrees_with_reference"]["message"]
-    assert message == "The result is None, where float32 (1, 1) is due. Is a `return` missing?"
+    assert message == "`softmax` returns None: line 2 computes `x + 1`, nothing is returned."
 
 
 def test_the_file_that_is_graded_is_named_unless_it_is_the_obvious_one(run, tmp_path):
