@@ -145,8 +145,8 @@ class Answers:
 
     def file_of(self, name: str) -> str:
         """Return the file as which an answer is executed here; "" for a general mistake. Its lines are those
-        of `source_of`."""
-        return f"import reference as _right\n{self.excerpt(name)}" if name in self._definitions else ""
+        of the course's file."""
+        return self.excerpt(name) if name in self._definitions else ""
 
     def source_of(self, name: str) -> str:
         """Return the source of a file with all entry points, as a student could hand it in. Its answer has
@@ -164,13 +164,15 @@ class Answers:
 
     def fresh(self, name: str) -> types.SimpleNamespace:
         """Return an answer as a new module with all entry points, without state from earlier calls. An error
-        in it has the line that it has in a file of its own (`source_of`)."""
+        in it has the line of the course's file."""
         entries = {entry: getattr(self.reference, entry) for entry in self.info.entry_points}
         if name in self._definitions:
             replaced = self._answer(name)[1]
         else:
             replaced = {entry: GENERAL[name].in_place_of(right) for entry, right in entries.items()}
-        return types.SimpleNamespace(**{**entries, **replaced}, __name__=self.info.name)
+        return types.SimpleNamespace(
+            **{**entries, **replaced}, __name__=self.info.name, __file__=str(self.file)
+        )
 
     def code(self, name: str) -> str:
         """Return what the outcome of an answer rests on: the code that it needs, without comments and level.
@@ -181,8 +183,7 @@ class Answers:
         """Execute the part of the file that an answer needs, which may contain sixty others. Return the
         answer, and the entry points that it replaces."""
         if name not in self._codes:
-            filename = f"{self.info.name}.py"
-            self._codes[name] = compile(self.file_of(name), filename, "exec", dont_inherit=True)
+            self._codes[name] = compile(self.file_of(name), str(self.file), "exec", dont_inherit=True)
         module = types.ModuleType(f"dojo_answer_{self.info.name}")
         sys.modules[module.__name__] = module
         with importable(self.reference):

@@ -30,7 +30,8 @@ class LocalStudent(Student):
         seed_random_numbers(seed)
         self._executor = Executor(module)
         self._numbers = itertools.count(1)
-        self._filename = filename or f"{getattr(module, '__name__', '')}.py"
+        name = getattr(module, "__name__", "")
+        self._filename = filename or getattr(module, "__file__", None) or f"{name}.py"
 
     @classmethod
     def from_source(cls, name: str, source: str) -> LocalStudent:

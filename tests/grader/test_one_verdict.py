@@ -95,7 +95,7 @@ def told(report):
 
 def unprinted(report):
     """Return a report without printed text: pytest captures warnings in its own process and its forks."""
-    return {**report, "output": ""} if isinstance(report, dict) else report
+    return {**report, "output": "", "file": ""} if isinstance(report, dict) else report
 
 
 def answers(course, name):

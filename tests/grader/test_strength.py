@@ -23,6 +23,7 @@ from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.course.catalog import Course, CourseError, find_course
+from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.edits.walk import FAMILIES
 from grader.worker.in_process import run_forked
 
@@ -75,7 +76,8 @@ def test_a_result_shows_whether_a_report_names_the_mistake_or_locates_it(
     tiny_course, runner, body, is_named, is_located
 ):
     info = tiny_course.kata_info("double")
-    mistakes = recorded_mistakes(tiny_course, PreparedKata(info, runner.kata, runner.oracle, runner.checks))
+    prepared = PreparedKata(info, runner.kata, runner.oracle, runner.checks)
+    mistakes = [MistakeOfKey(recorded) for recorded in recorded_mistakes(tiny_course, prepared)]
     verdict = MutantRunner(runner.kata, runner.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
     assert (verdict.is_named, verdict.is_located) == (is_named, is_located)
 

@@ -147,7 +147,7 @@ def test_a_term(course, run, tmp_path, write):
     canvas = [*words, "--output", grades, "--roster", tmp_path / "roster.csv", "--column", "HW1 (12345)"]
 
     shown = run(*canvas)
-    assert f"{STUDENTS + 2} students, 1 kata: {STUDENTS + 1} files judged" in shown
+    assert f"{STUDENTS + 2} students, 2 katas: {STUDENTS + 1} files judged" in shown
     assert "1 of the students handed nothing in." in shown
     require_every_cell(grades, ["double"])
     first = column(grades / "canvas.csv")
