@@ -146,7 +146,9 @@ class Answers:
     def file_of(self, name: str) -> str:
         """Return the file as which an answer is executed here; "" for a general mistake. Its lines are those
         of the course's file."""
-        return self.excerpt(name) if name in self._definitions else ""
+        if name not in self._definitions:
+            return ""
+        return _excerpt(self.source, self.tree, name, self._uses, in_place="\n")
 
     def source_of(self, name: str) -> str:
         """Return the source of a file with all entry points, as a student could hand it in. Its answer has
@@ -210,7 +212,9 @@ def excerpt(source: str, name: str) -> str:
     return _excerpt(source, ast.parse(source), name)
 
 
-def _excerpt(source: str, tree: ast.Module, name: str, uses: dict[str, set[str]] | None = None) -> str:
+def _excerpt(
+    source: str, tree: ast.Module, name: str, uses: dict[str, set[str]] | None = None, in_place: str = ""
+) -> str:
     lines = source.splitlines(keepends=True)
     definitions = [node for node in tree.body if isinstance(node, Definition)]
     uses = uses or {node.name: _names(node) for node in definitions}
@@ -220,7 +224,7 @@ def _excerpt(source: str, tree: ast.Module, name: str, uses: dict[str, set[str]]
     for node in left_out:
         first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
         last = node.end_lineno or node.lineno
-        lines[first - 1 : last] = [""] * (last - first + 1)
+        lines[first - 1 : last] = [in_place] * (last - first + 1)
     return "".join(lines)
 
 

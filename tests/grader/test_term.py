@@ -143,11 +143,11 @@ def test_a_term(course, run, tmp_path, write):
     for name in (*ANSWERS, UNKNOWN):
         hand_in(release, tmp_path, name)
     write(tmp_path, {"roster.csv": CANVAS, "policy.toml": POLICY})
-    words = ["grade", tmp_path / "class", "--kata", "double", "--kata", "center", "--graders", 1]
+    words = ["grade", tmp_path / "class", "--kata", "double", "--graders", 1]
     canvas = [*words, "--output", grades, "--roster", tmp_path / "roster.csv", "--column", "HW1 (12345)"]
 
     shown = run(*canvas)
-    assert f"{STUDENTS + 2} students, 2 katas: {STUDENTS + 1} files judged" in shown
+    assert f"{STUDENTS + 2} students, 1 kata: {STUDENTS + 1} files judged" in shown
     assert "1 of the students handed nothing in." in shown
     require_every_cell(grades, ["double"])
     first = column(grades / "canvas.csv")
@@ -180,6 +180,7 @@ def test_a_term(course, run, tmp_path, write):
         if name.startswith(("ada", "bob")):
             (exercises / "modules" / "center.py").write_text(f"{CENTER}# {name}\n")
     begun = sum(name.startswith(("ada", "bob")) for name in ANSWERS)
+    words, canvas = ([*command, "--kata", "center"] for command in (words, canvas))
     fixed = run(*canvas)
     # the corrected kata judges everybody again; of the new one all stubs are one file
     assert f"2 katas: {STUDENTS + 1 + begun + 1} files judged" in fixed

@@ -354,7 +354,7 @@ def _raised(text: str, agreement: CheckResult) -> str:
     if not always or not all(failure.message.startswith(TYPOS) for failure in agreement.failures):
         return ""
     mentions = re.search(r"error|rais|refuse|exception", text, re.IGNORECASE)
-    return "" if mentions else agreement.failures[0].message
+    return "" if mentions else re.sub(r" \(line \d+\)", "", agreement.failures[0].message)
 
 
 def _outcomes(result: CheckResult, file: str, reference: str) -> list[Recorded | None]:
