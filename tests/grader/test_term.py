@@ -106,8 +106,8 @@ def hand_in(release, place, name):
     (work / "exercises" / "attention" / file).write_text(answer_of(name))
     git("add", "--all", cwd=work)
     git("commit", "-m", "answer", cwd=work, day=LATE.get(name[:3], 20))
-    git("clone", "--bare", work, place / f"{name}.git", cwd=place)
-    git("clone", place / f"{name}.git", place / "class" / f"hw1-{name}", cwd=place)
+    git("clone", "--bare", work, place / f"hw1-{name}.git", cwd=place)
+    git("clone", place / f"hw1-{name}.git", place / "class" / f"hw1-{name}", cwd=place)
 
 
 def column(path):
@@ -197,7 +197,9 @@ def test_a_term(course, run, tmp_path, write):
     }
     assert not any(cell.startswith(("=", "+")) for row in filled for cell in row.values())
 
-    script = ["bash", grades / "feedback" / "give_back.sh", tmp_path / "class"]
+    repositories = "".join(f"{path}\n" for path in sorted(tmp_path.glob("hw1-*.git")))
+    write(tmp_path, {"list.txt": repositories})
+    script = ["bash", grades / "feedback" / "give_back.sh", tmp_path / "list.txt"]
     who = {f"GIT_{role}_{what}": "x@s.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     given = subprocess.run(script, env={**os.environ, **who}, capture_output=True, text=True)
     assert given.stdout.splitlines()[-1] == f"{STUDENTS + 1} repositories, 0 failed.", given.stderr
