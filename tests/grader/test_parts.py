@@ -270,7 +270,7 @@ def test_a_mistake_in_a_part_alone_is_found(grader, info):
         own = [
             part
             for part in info.entry_points
-            if not any(f"{part} = _reference.{part}" == ast.unparse(node) for node in ast.parse(source).body)
+            if not any(f"{part} = _right.{part}" == ast.unparse(node) for node in ast.parse(source).body)
         ]
         if len(own) == 1:
             wrong[own[0]].append((name, source))

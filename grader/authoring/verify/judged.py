@@ -333,7 +333,10 @@ def judge_mistake(
     file = answers.file_of(name)
     outcomes = {r.check.name: _outcomes(r, file, answers.reference_source) for r in results}
     lost = {result.check.name for result in results if result.status not in ("passed", "skipped")}
-    lost |= unearned(results, context).keys()
+    free = unearned(results, context)
+    lost |= free.keys()
+    for result in results:  # a report says of such a check that it gives no points, and not that it fails
+        result.prevented = "" if result.check.name in free else result.prevented
     points = sum(result.check.points for result in results if result.check.name not in lost)
     recorded = RecordedMistake(name, answers.text(name), outcomes)
     raised = _raised(recorded.text, results[0])
