@@ -23,16 +23,6 @@ from grader.kata import Kata, KataError
 from grader.mistakes import LEVELS
 
 
-def public_names(module: types.ModuleType) -> list[str]:
-    """Return the names of the functions and classes that a module defines itself, in their order."""
-    found = [
-        (name, value)
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
-    ]
-    return [name for name, value in found if callable(value)]
-
-
 def replaced_by(answer: Any, reference: Any, entry_points: tuple[str, ...]) -> dict[str, Any]:
     """Return the entry points that an answer replaces, with what replaces them. A class replaces those that
     it has as members, a function the one with the same parameters. Raises KataError if this is ambiguous."""

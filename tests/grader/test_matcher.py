@@ -9,7 +9,7 @@ import pytest
 from grader.answer_keys.answers import Case, RecordedMistake, numbered
 from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
-from grader.course.known_solutions import public_names, replaced_by
+from grader.course.known_solutions import replaced_by
 from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.diagnosis.matcher import MistakeMatcher
@@ -237,15 +237,6 @@ def test_a_function_of_other_parameters_is_refused():
 
     with pytest.raises(KataError, match="`wrong` has the parameters of no single entry point"):
         replaced_by(wrong, reference(), ("f", "g"))
-
-
-def test_public_names_are_those_that_a_module_defines():
-    module = types.ModuleType("here")
-    exec(
-        "import math\nfrom json import dumps\ndef _a(): pass\ndef b(): pass\nclass C: pass\nD = 1",
-        module.__dict__,
-    )
-    assert public_names(module) == ["b", "C"]
 
 
 # What a submission may try

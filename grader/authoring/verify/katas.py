@@ -216,7 +216,6 @@ class MistakeOutcome:
     named: str | None
     points: int
     redrawn: Redrawn = field(default_factory=Redrawn)
-    is_guess: bool = False  # the report names it as one possibility
     twin: str = ""  # the row of a question in which another mistake gives the same answer
     is_general: bool = False
     raised: str = ""  # what it raises in every case, if its docstring does not mention an error
@@ -335,7 +334,6 @@ def outcome_of(
         first.id if first else None,
         mistake.points,
         changed or Redrawn(),
-        is_guess=first is not None and not first.certain,
         is_general=mistake.is_general,
         raised=mistake.raised,
     )
