@@ -77,6 +77,7 @@ def pytest_configure():
 
     settings.register_profile("decoder-dojo", max_examples=200 if EVERYTHING else 25)
     settings.load_profile("decoder-dojo")
+    os.environ.pop("CI", None)  # where it is set, `grade` remembers nothing; tests of that set it
     digest_of_judges()  # before a file can change
 
 

@@ -407,12 +407,11 @@ def test_a_file_that_cannot_be_imported_is_not_used(exercises):
         assert dict(answers.students) == {}
 
 
-def test_a_grading_is_remembered(exercises, tmp_path, monkeypatch):
+def test_a_grading_is_remembered(exercises, tmp_path):
     exercises(["softmax"])
     for name in ("tests", "solutions", "see"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "exercises/attention/causal_mask.py").write_text(SEES_ALL)
-    monkeypatch.delenv("CI", raising=False)
     result = CliRunner().invoke(command, ["--see", "--course", str(tmp_path)])
     assert result.stdout.startswith("1 of 21 katas of the decoder are yours.\nWhat is hatched")
     assert "Not passing yet: causal_mask." in result.stdout

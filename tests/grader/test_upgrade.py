@@ -50,7 +50,6 @@ def kept(tmp_path, monkeypatch):
     with closing(sqlite3.connect(tmp_path / "grades" / "results.sqlite")) as connection:
         connection.executescript((GOLDEN / "results.sql").read_text())
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CI", raising=False)
     commands = {"grade": grade, "kata": kata}
     return SimpleNamespace(
         root=tmp_path,
