@@ -164,6 +164,19 @@ def test_what_no_instrument_uses_may_be_changed(grade, line):
     assert grade(f"import sys\nimport numpy as np\n{line}\n{right}").status == "passed"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line", ["np.asarray([1.0])", "torch.compile(lambda x: x, backend='eager')(torch.ones(1))"]
+)
+def test_what_pytorch_exchanges_itself_is_no_meddling(connect, line):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    source = f"import torch\nfrom torch import _numpy as np\ndef double(x):\n    {line}\n    return x + x\n"
+    student = connect(source, library="torch")
+    with student.holding_results():
+        assert student.double(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert not student.budget.meddled
+
+
 #: Multiplies two matrices, keeps a large buffer, and counts what it hides.
 WORK = """
 import sys
