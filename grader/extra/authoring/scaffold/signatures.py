@@ -578,8 +578,8 @@ def _cases(draft: Draft) -> str:
 def _with_gaps(draft: Draft) -> dict[str, str]:
     """Return the lines of the arguments of a case; those of an unknown type are to be written."""
     unknown = {p.name for p in draft.parameters.values() if p.kind == "other" and p.default is None}
-    gap = "  # TODO: draw one"
-    return {name: f"{value}," + gap * (name in unknown) for name, value in _drawn(draft).items()}
+    gaps = dict.fromkeys(unknown, "  # TODO: draw one")
+    return {name: f"{value},{gaps.get(name, '')}" for name, value in _drawn(draft).items()}
 
 
 def _tuple(names: list[str]) -> str:
@@ -610,7 +610,7 @@ def _imports(text: str, given: str) -> str:
     libraries = {"np.": "import numpy as np", "torch.": "import torch"}
     used = [line for name, line in libraries.items() if re.search(rf"\b{re.escape(name)}", own)]
     used = [line for line in used if line not in given.split("\n")]
-    return "\n".join([*used, *[""] * bool(used), *lines])
+    return "\n".join([*used, "", *lines] if used else lines)
 
 
 def _sizes(draft: Draft) -> str:
