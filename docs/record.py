@@ -118,8 +118,8 @@ class Recorder:
         self.read()
         self.open(kata)
 
-    def type(self, letters: str, before: str = "") -> None:
-        """Type into the file before the last occurrence of another text, or at its end."""
+    def type(self, letters: str, before: str) -> None:
+        """Type into the file before the last occurrence of another text."""
         place = self.text.rindex(before)
         head, tail = self.text[:place], self.text[place:]
         for part in TYPED.findall(letters):
