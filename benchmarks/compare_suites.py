@@ -1,9 +1,9 @@
-"""Run the wrong answers of our katas through the public tests of other collections that have the same exercise.
+"""Run the wrong answers of our katas through the public tests of other collections of exercises.
 
 python benchmarks/compare_suites.py FOLDER     with clones of them: FOLDER/TorchCode, FOLDER/pyre-code
 
-It fetches nothing. A suite counts as the judge of an exercise if our reference passes all of its tests. An answer
-counts if it is wrong for plain arguments: float32, sizes of 1 to 6, of the order of 1 or of 100. What only our
+It fetches nothing. A suite judges an exercise if our reference passes all of its tests. An answer counts if
+it is wrong for plain arguments: float32, sizes of 1 to 6, of the order of 1 or of 100. What only our
 statements ask for (dtypes, memory layouts, arguments left as they were) is left out.
 """
 
@@ -133,7 +133,7 @@ def is_wrong(function: Function, reference: Function, kata: str) -> bool:
 
 
 def tests_of(folder: Path, task: str) -> tuple[str, list[str]] | None:
-    """Return the name that the tests of a task call, and their code; None if the collection has no such task."""
+    """Return the name that the tests of a task call, and their code; None if there is no such task."""
     file = folder / "torch_judge" / "tasks" / f"{task}.py"
     if not file.is_file():
         return None
