@@ -17,14 +17,13 @@ from grader.classroom import files
 from grader.classroom.analytics import ClassStatistics, KataStatistics, group_search, write_drafts
 from grader.classroom.collector import Collector
 from grader.classroom.files import gradebooks
-from grader.classroom.local_pool import LocalPool
 from grader.classroom.policy import FILE as POLICY
 from grader.classroom.policy import Policy, read_policy
 from grader.classroom.roster import Person, Roster, read_logins, read_roster
 from grader.classroom.run import ClassRun, GraderPool, RunCounts
 from grader.classroom.store import Store, open_store
 from grader.classroom.student_reports import counted_katas
-from grader.classroom.task import GraderOptions, Task, Verdict
+from grader.classroom.task import GraderOptions, LocalPool, Task, Verdict
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.secret_seed import secret_seed
 from grader.course.state import renamed

@@ -11,8 +11,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from grader.classroom.local_pool import LocalPool
-from grader.classroom.task import GraderOptions, Task
+from grader.classroom.task import GraderOptions, LocalPool, Task
 from grader.course.catalog import Course
 from grader.course.submission import Submission
 from grader.grading import submission_run

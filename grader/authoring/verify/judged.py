@@ -55,6 +55,7 @@ JUDGING = (
     "grading",
     "kata.py",
     "mistakes.py",
+    "processes",
     "report.py",
     "report_texts.py",
     "strategies.py",
