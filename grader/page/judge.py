@@ -16,7 +16,6 @@ from __future__ import annotations
 import ast
 import gc
 import os
-import signal
 import sys
 import time
 import traceback
@@ -67,7 +66,7 @@ from grader.see.demonstration import open_demonstration, read_recording, render_
 from grader.see.speech import Silent, Speaker, Speech, Token, Wish, Writer, measured, section_of
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Outdated, RemoteStudent, WorkerLost
-from grader.worker.protocol.channel import Flooded
+from grader.worker.protocol.channel import ChannelClosed, Flooded, die_with_parent
 
 LAST = "value_of_the_last_line"
 LONGEST = 1 << 16  # characters of the lines
@@ -228,12 +227,12 @@ def answer_with(work: Callable[[Terms, int], None]) -> None:
     """Do the work of a process that the page's server asks, with its terms and the pipe for answers, until
     the pipe is closed. What prevents the work is its only answer."""
     terms = msgspec.json.decode(sys.argv[1], type=Terms)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
+    die_with_parent()
     answers = os.dup(1)
     os.dup2(2, 1)  # so that nothing else is printed between two answers
     try:
         work(terms, answers)
-    except (EOFError, BrokenPipeError):
+    except (ChannelClosed, BrokenPipeError):
         pass
     except (*COMPLAINTS, CourseError, KataError) as error:
         send(answers, Dropped(0, str(error)))

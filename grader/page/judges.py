@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import msgspec
 
 from grader.page.messages import (
-    LENGTH,
     Answer,
     Dropped,
     Grade,
@@ -20,11 +19,13 @@ from grader.page.messages import (
     Speak,
     Terms,
     Try,
+    answers_in,
     framed,
-    length_of,
-    to_answer,
 )
+from grader.processes.ending import WAIT_SECONDS, ending
 from grader.see.speech import Wish
+from grader.worker.protocol.channel import CHUNK, ChannelClosed, Frames
+from grader.worker.protocol.codec import Malformed
 
 POLL_SECONDS = 0.2
 ENDED = "The judge has ended; it starts again with the next change."
@@ -75,18 +76,16 @@ class Judge:
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Hand answers on until the judge ends; questions that are then open are dropped."""
         assert process.stdout is not None
-        problem = ENDED
-        with suppress(asyncio.IncompleteReadError, ValueError, msgspec.DecodeError):
+        problem, frames = ENDED, Frames()
+        with suppress(ChannelClosed, Malformed, msgspec.DecodeError):
             while True:
-                head = await process.stdout.readexactly(LENGTH)
-                answer = to_answer(await process.stdout.readexactly(length_of(head)))
-                if answer.number in self.asked:
-                    self.asked[answer.number].put_nowait(answer)
-                elif not answer.number and isinstance(answer, Dropped):
-                    problem = answer.problem
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+                frames.add(await process.stdout.read(CHUNK))
+                for answer in answers_in(frames):
+                    if answer.number in self.asked:
+                        self.asked[answer.number].put_nowait(answer)
+                    elif not answer.number and isinstance(answer, Dropped):
+                        problem = answer.problem
+        await end(process, wait=1.0)  # it has closed its output
         for number, answers in self.asked.items():
             answers.put_nowait(Dropped(number, problem))
 
@@ -95,8 +94,17 @@ class Judge:
         if self.process is None or self.process.stdin is None:
             return
         self.process.stdin.close()
+        await end(self.process)
         if self.reading:
             await self.reading
+
+
+async def end(process: asyncio.subprocess.Process, wait: float = WAIT_SECONDS) -> None:
+    """End a process that was started by asyncio, and its group."""
+    for seconds in ending(process.pid, wait) if process.returncode is None else ():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), seconds)
+            return
 
 
 class Judges:

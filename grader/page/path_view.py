@@ -21,6 +21,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
 from grader.formats import pages
 from grader.grading.standings import Standing, matches, next_kata, standings
+from grader.page.judges import end
 from grader.page.messages import Dropped, Said, Written
 from grader.page.workplace import Key, Workplace, focus_on, listen, prefix
 from grader.see.demonstration import open_demonstration
@@ -155,7 +156,10 @@ class SeeView:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
             )
-            _, said = await process.communicate()
+            try:
+                _, said = await process.communicate()
+            finally:  # also when the view is closed before
+                await end(process, wait=0.0)
             if process.returncode:
                 self.told.text = said.decode(errors="replace").strip().rpartition("\n")[2]
                 return

@@ -19,6 +19,8 @@ from grader.cli.page import without_secret
 from grader.course.catalog import Course
 from grader.notebooks.notebook import to_markdown
 from grader.report import CheckReport, KataReport, Place, Repair
+from grader.worker.protocol.channel import MAGIC, PREFIX, ChannelClosed, ChannelCut, Frames
+from grader.worker.protocol.codec import Malformed
 
 pytest.importorskip("nicegui", reason="the extra `page` is not installed")
 
@@ -484,11 +486,12 @@ def judge(course, **terms):
     def ask(*questions):
         process.stdin.write(b"".join(map(messages.framed, questions)))
         process.stdin.flush()
-        found = {}
+        found, frames = {}, Frames()
         while len(found) < len(questions):
-            answer = messages.to_answer(process.stdout.read(messages.length_of(process.stdout.read(4))))
-            if answer.is_last:
-                found[answer.number] = answer
+            frames.add(process.stdout.read1())
+            for answer in messages.answers_in(frames):
+                if answer.is_last:
+                    found[answer.number] = answer
         return [found[question.number] for question in questions]
 
     try:
@@ -542,8 +545,10 @@ def test_a_new_grading_ends_the_one_before(tiny_course):
 
 
 def test_a_frame_that_is_too_large_is_refused():
-    with pytest.raises(ValueError, match="a frame of 4294967295 bytes"):
-        messages.length_of(b"\xff" * 4)
+    frames = Frames()
+    frames.add(PREFIX.pack(MAGIC, 0, 2**32 - 1, 1))
+    with pytest.raises(Malformed, match="a frame is larger than allowed"):
+        list(messages.answers_in(frames))
 
 
 def test_questions_may_come_in_pieces():
@@ -554,9 +559,23 @@ def test_questions_may_come_in_pieces():
     os.write(write, data[7:])
     assert inbox.read() == [Grade(1, "double"), Try(2, "double", "x")]
     assert not inbox.has_news
+    os.write(write, data[:7])
     os.close(write)
-    with pytest.raises(EOFError):
+    assert inbox.read() == []
+    with pytest.raises(ChannelCut):
         inbox.read()
+    os.close(read)
+
+
+def test_the_end_of_the_questions_is_told_from_a_question_that_is_cut():
+    read, write = os.pipe()
+    os.write(write, messages.framed(Grade(1, "double")))
+    os.close(write)
+    inbox = Inbox(read)
+    assert inbox.read() == [Grade(1, "double")]
+    with pytest.raises(ChannelClosed) as closed:
+        inbox.read()
+    assert closed.type is ChannelClosed
     os.close(read)
 
 
