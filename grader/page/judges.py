@@ -36,7 +36,7 @@ class Judge:
     """The trusted end of one judge. Answers come back to whoever asked, by the number of the question."""
 
     terms: Terms
-    module: str = "grader.page.judge"
+    speaks: bool = False
     process: asyncio.subprocess.Process | None = None
     asked: dict[int, asyncio.Queue[Answer]] = field(default_factory=dict)
     reading: asyncio.Task[None] | None = None
@@ -65,8 +65,9 @@ class Judge:
         if self.process is not None and self.process.returncode is None:
             return
         self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", self.module),
+            *(sys.executable, "-P", "-m", "grader.page.judge"),
             msgspec.json.encode(self.terms).decode(),
+            *["speak"] * self.speaks,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # so that Ctrl-C ends the server, which then ends the judges
@@ -113,7 +114,7 @@ class Judges:
     def __init__(self, terms: Terms) -> None:
         self.terms, self._numbers = terms, itertools.count(1)
         self._judges: dict[str, Judge] = {}
-        self._speaker: Judge | None = None
+        self._speaker = Judge(terms, speaks=True)
 
     def grade(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Grade(next(self._numbers), kata))
@@ -122,8 +123,6 @@ class Judges:
         return self._judge(library).ask(Try(next(self._numbers), kata, lines))
 
     def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
-        if self._speaker is None:
-            self._speaker = Judge(self.terms, "grader.page.judge")
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))
 
     async def rest(self, library: str) -> None:
@@ -139,5 +138,4 @@ class Judges:
 
     async def end(self) -> None:
         """End all judges."""
-        speaker = [self._speaker] if self._speaker else []
-        await asyncio.gather(*(judge.end() for judge in [*self._judges.values(), *speaker]))
+        await asyncio.gather(*(judge.end() for judge in [*self._judges.values(), self._speaker]))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import aclosing, contextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from grader.cli.page import without_secret
 from grader.course.catalog import Course
 from grader.notebooks.notebook import to_markdown
 from grader.report import CheckReport, KataReport, Place, Repair
+from grader.see.speech import Wish
 from grader.worker.protocol.channel import MAGIC, PREFIX, ChannelClosed, ChannelCut, Frames
 from grader.worker.protocol.codec import Malformed
 
@@ -32,7 +34,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from grader.page import kata_view, messages
-from grader.page.judges import ENDED, Judges
+from grader.page.judges import ENDED, Judge, Judges, end
 from grader.page.jupyter import TOKEN, setup
 from grader.page.kata_view import MARKDOWN, Document
 from grader.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
@@ -40,6 +42,8 @@ from grader.page.server import POLICY, Address, Guard, free_address
 from grader.page.workplace import MOST, History
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 # --- the file ---
@@ -600,6 +604,37 @@ def test_a_judge_that_is_killed_is_started_again(tiny_course):
         assert judge.process.returncode >= 0  # not killed; asyncio says 255 where it is late for the status
 
     asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_a_judge_that_does_not_end_with_its_input_is_ended(tiny_course):
+    async def work():
+        command = [sys.executable, "-c", "print(flush=True); import time; time.sleep(60)"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        judge = Judge(Terms(str(tiny_course.root), str(tiny_course.exercises), "numpy"))
+        judge.process = await asyncio.create_subprocess_exec(*command, **pipes, start_new_session=True)
+        await judge.process.stdout.readline()
+        judge.process.stdin.close()
+        await end(judge.process, wait=0.1)
+        assert judge.process.returncode in (-signal.SIGTERM, 255)
+
+    asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_a_text_is_written_by_a_process_of_its_own():
+    terms = Terms(str(ROOT), str(ROOT / "exercises"), "numpy", remembers=False)
+
+    async def work():
+        judges = Judges(terms)
+        async with aclosing(judges.speak(Wish("Once"), mine=False)) as answers:
+            found = [answer async for answer in answers]
+        await judges.end()
+        return found
+
+    *said, written = asyncio.run(work())
+    assert "".join(piece.text for piece in said)
+    assert written.is_recorded  # the files are as they were handed out
 
 
 # --- the command ---
