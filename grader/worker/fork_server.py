@@ -191,10 +191,11 @@ def _run_delay(path: str) -> float:
 
 
 class WorkerFactory:
-    """Starts workers that have imported `library`, and knows those that run."""
+    """Starts workers that have imported `library`, and knows those that run. Each is a new interpreter, which
+    is slower than a fork but works everywhere."""
 
-    def __init__(self, library: str) -> None:
-        self.library = library
+    def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
+        self.library, self.layers = library, wanted
         self._running: list[Process] = []
 
     def start(self, device: str) -> Process:
@@ -204,25 +205,14 @@ class WorkerFactory:
         self._running = [*(one for one in self._running if not one.ended), process]
         return process
 
-    def new_process(self, device: str) -> Process:
-        """Start a process; a factory that subclasses this one says how."""
-        raise NotImplementedError
-
     def close(self) -> None:
         """Kill all workers that still run."""
         for process in self._running:
             process.kill()
         self._running = []
 
-
-class SpawnFactory(WorkerFactory):
-    """Starts every worker as a new interpreter, which is slower than a fork but works everywhere."""
-
-    def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
-        super().__init__(library)
-        self.layers = wanted
-
     def new_process(self, device: str) -> Process:
+        """Start a process; a factory that subclasses this one may have another way."""
         scratch = make_folder()
         terms = Terms(device, self.layers, scratch).message().decode()
         command = ending.interpreter("grader.worker.child.main", "main", terms, self.library)
@@ -252,9 +242,8 @@ class ForkServer(WorkerFactory):
     """
 
     def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL, is_late: bool = False) -> None:
-        super().__init__(library)
-        self.layers = wanted
-        self._substitute: SpawnFactory | None = None
+        super().__init__(library, wanted)
+        self._has_died = False
         self._started = 0
         self._spare: tuple[str, Process] | None = None  # the device and a process without its pid yet
         ours, theirs = socket.socketpair()
@@ -269,15 +258,14 @@ class ForkServer(WorkerFactory):
 
     def new_process(self, device: str) -> Process:
         """Return a new worker. If the server has died, the worker is spawned."""
-        if self._substitute is None:
+        if not self._has_died:
             try:
                 process = self._spare_or_new(device)
                 self._request_spare(device)
                 return process
             except (OSError, ValueError):
-                # The server has died. A second one would be a fork of a grader that has read solutions.
-                self._substitute = SpawnFactory(self.library, self.layers)
-        return self._substitute.new_process(device)
+                self._has_died = True  # a second one would be a fork of a grader that has read solutions
+        return super().new_process(device)
 
     def _spare_or_new(self, device: str) -> Process:
         """Return the spare worker if it is alive and for this device, else a new one."""
@@ -420,13 +408,13 @@ def _close_all_but(kept: list[int]) -> None:
 
 
 def open_source(library: str, how: str = "", isolation: str = "best", is_late: bool = False) -> WorkerFactory:
-    """Return a fork server, or a SpawnFactory on systems without fork or if `how` is "spawn". The array
+    """Return a fork server, or a plain factory on systems without fork or if `how` is "spawn". The array
     library is imported first, so that all workers share it; if `is_late`, in a new interpreter."""
     wanted = ISOLATION[isolation]
     if "dumpable" in wanted:
         hardening.hide()  # the memory of this process, the grader, will contain solutions
     if how == "spawn" or not hasattr(os, "fork") or sys.platform == "darwin":
-        return SpawnFactory(library, wanted)
+        return WorkerFactory(library, wanted)
     if not is_late:
         _import(library)
     return ForkServer(library, wanted, is_late)
