@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import TypeVar
 
-from grader.course.catalog import Course, KataInfo
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.processes.pool import Lost, Pool
 
 Result = TypeVar("Result")
+LONGEST = 4 * 3600.0  # wall-clock seconds for one kata
 
 
 def for_each(
     course: Course, infos: list[KataInfo], work: Callable[..., Result], *arguments: object, at_once: int = 0
 ) -> Iterator[tuple[KataInfo, Result]]:
     """Yield each kata with the result of `work(course, info, *arguments)`, at most `at_once` at a time.
-    Without it, one more than there are cores: each waits for a worker now and then.
+    Without it, one more than there are cores. Raises what `work` raises, and CourseError for a kata whose
+    process is lost twice.
 
     NumPy katas come first; PyTorch is then imported once and shared by the forked processes.
     """
@@ -24,28 +27,21 @@ def for_each(
         group = [info for info in infos if info.library == library]
         if group and library == "torch":
             import torch  # noqa: F401  # shared by the processes that are forked below
-        if group:
-            yield from _group(course, group, work, arguments, at_once or (os.cpu_count() or 1) + 1)
-
-
-def _group(
-    course: Course,
-    infos: list[KataInfo],
-    work: Callable[..., Result],
-    arguments: tuple[object, ...],
-    at_once: int,
-) -> Iterator[tuple[KataInfo, Result]]:
-    """Run one library's katas; start with the longest references, so that all cores stay busy."""
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
-    longest_first = sorted(infos, key=lambda info: -_reference_size(course, info))
-    with context.Pool(at_once, maxtasksperchild=1) as pool:
-        jobs = {
-            info.name: pool.apply_async(_run_in_one_thread, (work, course, info, *arguments))
-            for info in longest_first
-        }
-        for info in infos:
-            yield info, jobs[info.name].get()
+        opens = partial(_opened, work, course, arguments, library)
+        pool = Pool[KataInfo, Result](opens, at_once, seconds=LONGEST, forks=True)
+        with closing(pool):
+            # the longest references first, so that all cores stay busy
+            results = pool.run(iter(sorted(group, key=lambda info: -_reference_size(course, info))))
+            known: dict[str, Result | Lost] = {}
+            for info in group:
+                while info.name not in known:
+                    done, result = next(results)
+                    known[done.name] = result
+                found = known.pop(info.name)
+                if isinstance(found, Lost):
+                    how = f"took more than {LONGEST:g} seconds" if found.is_late else f"ended ({found.code})"
+                    raise CourseError(f"{info.name}: the process that worked on it {how}, twice.")
+                yield info, found
 
 
 def _reference_size(course: Course, info: KataInfo) -> int:
@@ -53,12 +49,14 @@ def _reference_size(course: Course, info: KataInfo) -> int:
     return reference.stat().st_size if reference.is_file() else 0
 
 
-def _run_in_one_thread(
-    work: Callable[..., Result], course: Course, info: KataInfo, *arguments: object
-) -> Result:
-    """Run the function with one PyTorch thread: inputs are small, and more threads slow each other down."""
-    if info.library == "torch":
+@contextmanager
+def _opened(
+    work: Callable[..., Result], course: Course, arguments: tuple[object, ...], library: str
+) -> Iterator[Callable[[KataInfo], Result]]:
+    """Yield the function of one kata. It gets one PyTorch thread: inputs are small, and more threads slow
+    each other down."""
+    if library == "torch":
         import torch  # NumPy katas do not need it
 
         torch.set_num_threads(1)
-    return work(course, info, *arguments)
+    yield lambda info: work(course, info, *arguments)

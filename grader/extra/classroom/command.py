@@ -20,14 +20,13 @@ from grader.extra.classroom import files
 from grader.extra.classroom.analytics import ClassStatistics, KataStatistics, group_search, write_drafts
 from grader.extra.classroom.collector import Collector
 from grader.extra.classroom.files import gradebooks
-from grader.extra.classroom.local_pool import LocalPool
 from grader.extra.classroom.policy import FILE as POLICY
 from grader.extra.classroom.policy import Policy, read_policy
 from grader.extra.classroom.roster import Person, Roster, read_logins, read_roster
 from grader.extra.classroom.run import ClassRun, GraderPool, RunCounts
 from grader.extra.classroom.store import Store, open_store
 from grader.extra.classroom.student_reports import counted_katas
-from grader.extra.classroom.task import GraderOptions, Task, Verdict
+from grader.extra.classroom.task import GraderOptions, LocalPool, Task, Verdict
 from grader.formats.account import one_line, points
 from grader.values.formatting import counted
 

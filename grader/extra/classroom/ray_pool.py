@@ -23,15 +23,16 @@ from typing import Any
 
 import grader
 from grader.course.catalog import CourseError
-from grader.extra.classroom.local_pool import LocalPool
-from grader.extra.classroom.task import GraderOptions, Task, Verdict
+from grader.extra.classroom.task import GraderOptions, LocalPool, Task, Verdict
 from grader.grading.session import COMPLAINTS, LibraryMissing
+from grader.processes.pool import Child
 
 SENT_FOLDERS = ("exercises", "tests/katas", "solutions", "keys")
 COURSE, KEY, SECRET = "course", "the.key", "the.secret"
 POLL_SECONDS = 1.0  # between signs of life of the process that holds Ray
 SILENT_SECONDS = 90.0  # without one, after which the cluster counts as lost
 OPEN_SECONDS = 300.0  # the same, while the cluster is opened
+END_SECONDS = 10.0  # in which the process that holds Ray ends by itself
 START_SECONDS = 180.0  # without any grader that works
 FAILED_STARTS = 3  # in a row, after which no further grader is started
 TRIES = 5  # graders that one task may lose before it is left for the next run
@@ -70,11 +71,8 @@ class RayPool:
 
     def __init__(self, options: GraderOptions, size: int = 0, address: str = "") -> None:
         _require_ray()
-        context = multiprocessing.get_context("spawn")
-        self._channel, theirs = context.Pipe()
-        self._process = context.Process(target=drive, args=(theirs, options, size, address), daemon=True)
-        self._process.start()
-        theirs.close()
+        self._child = Child(multiprocessing.get_context("spawn"), drive, options, size, address)
+        self._channel = self._child.channel
         self.judging: Mapping[str, str]
         self._size, self.judging = self._receive(OPEN_SECONDS)
 
@@ -111,10 +109,7 @@ class RayPool:
 
     def close(self) -> None:
         """End the process that holds Ray, and with it the actors."""
-        self._channel.close()
-        self._process.join(10)
-        self._process.kill()
-        self._process.join(5)
+        self._child.end(wait=END_SECONDS)
 
 
 def drive(channel: Any, options: GraderOptions, size: int, address: str) -> None:

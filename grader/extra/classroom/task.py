@@ -1,4 +1,5 @@
-"""Grade one file of a class: the task that is sent to a grader, and the verdict that it returns.
+"""Grade one file of a class: the task that is sent to a grader, the verdict that it returns, and graders in
+processes of this machine.
 
 The shape of a source: a digest of its syntax tree without names, comments, layout and stub code.
 
@@ -11,8 +12,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +31,8 @@ from grader.course.submission import Submission, SubmissionRejected, Unreadable,
 from grader.formats import account
 from grader.formats.account import sound
 from grader.grading.grader import Grader
-from grader.grading.session import GraderSettings, grade_read, require_installed
+from grader.grading.session import GraderSettings, grade_read, open_grader, require_installed
+from grader.processes.pool import Lost, Pool
 from grader.report import CheckReport, KataReport, Report, to_json
 
 #: Shorter files are not compared: there are few ways to write five lines.
@@ -253,3 +258,48 @@ def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: 
         ]
     torch = version("torch") if "torch" in info.libraries and find_spec("torch") else ""
     return answers.digest(parts, options.seed, grader.__version__, torch, key, *options.digested)
+
+
+TASK_SECONDS = 1800.0  # wall-clock time, after which a grading process counts as lost
+#: Not PyTorch: it is imported after the fork server of NumPy workers has started.
+PRELOADED = ("numpy", __name__)
+
+
+class LocalPool:
+    """Graders in processes of this machine. They start with the first tasks: a run in which nothing is to be
+    judged starts none. The processes have never held another student's work when they start."""
+
+    def __init__(self, options: GraderOptions, size: int = 0) -> None:
+        self.options = options
+        self.judging: Mapping[str, str] = judging_digests(options)
+        opens = partial(_open_judge, options)
+        self.processes = Pool[Task, Verdict](opens, size, preload=PRELOADED, seconds=TASK_SECONDS)
+
+    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
+        """Yield verdicts in any order; a task whose grader was lost is sent to another one, once."""
+        for task, verdict in self.processes.run(tasks):
+            if isinstance(verdict, Lost):
+                verdict = put_aside(self.options.course.kata_info(task.kata))
+            yield task, verdict
+
+    def close(self) -> None:
+        """End all processes."""
+        self.processes.close()
+
+
+@contextmanager
+def _open_judge(options: GraderOptions) -> Iterator[Callable[[Task], Verdict]]:
+    """Open a grader and return a function that gives a verdict on each task."""
+    infos = {info.name: info for info in options.kata_infos()}
+    grader, source = open_grader(options.course, list(infos.values()), options.grader_settings)
+
+    def judged(task: Task) -> Verdict:
+        try:
+            return judge(grader, infos[task.kata], task)
+        except Exception as error:  # a fault of the grader costs no points, and other files are still graded
+            if os.environ.get("DOJO_DEBUG"):
+                raise
+            return Verdict("error", 0, 0, "", fault=f"{type(error).__name__}: {error}")
+
+    with closing(source):
+        yield judged

@@ -16,12 +16,11 @@ from __future__ import annotations
 import ast
 import gc
 import os
-import signal
 import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -67,7 +66,7 @@ from grader.grading.submission_run import START_SECONDS
 from grader.report_texts import harmless
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Outdated, RemoteStudent, WorkerLost
-from grader.worker.protocol.channel import Flooded
+from grader.worker.protocol.channel import ChannelClosed, Flooded, die_with_parent
 
 LAST = "value_of_the_last_line"
 LONGEST = 1 << 16  # characters of the lines
@@ -201,11 +200,6 @@ class Judge:
         return self._is_outdated() or bool(self._waiting)
 
 
-def main() -> None:
-    """Judge the katas of one library until standard input ends."""
-    answer_with(judge)
-
-
 def judge(terms: Terms, answers: int) -> None:
     """Open the session, and answer until the page is gone."""
     course = Course(Path(terms.root), Path(terms.exercises))
@@ -222,25 +216,6 @@ def settings_of(terms: Terms) -> GraderSettings:
     """Return how the terms let a grader work."""
     key, secret = (path and Path(path) for path in (terms.key, terms.secret))
     return GraderSettings(terms.device, terms.isolation, key or None, secret or None)
-
-
-def answer_with(work: Callable[[Terms, int], None]) -> None:
-    """Do the work of a process that the page's server asks, with its terms and the pipe for answers, until
-    the pipe is closed. What prevents the work is its only answer."""
-    terms = msgspec.json.decode(sys.argv[1], type=Terms)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
-    answers = os.dup(1)
-    os.dup2(2, 1)  # so that nothing else is printed between two answers
-    try:
-        work(terms, answers)
-    except (EOFError, BrokenPipeError):
-        pass
-    except (*COMPLAINTS, CourseError, KataError) as error:
-        send(answers, Dropped(0, str(error)))
-
-
-if __name__ == "__main__":
-    main()
 
 
 INSIDE = "Inside the text"
@@ -317,15 +292,25 @@ class Desk:
         return speaker
 
 
-def speak() -> None:
-    """Write until standard input ends."""
-    answer_with(write)
-
-
 def write(terms: Terms, answers: int) -> None:
     """Answer wishes until the page is gone."""
     Desk(Course(Path(terms.root), Path(terms.exercises)), terms, Inbox(0), answers).run()
 
 
+def main() -> None:
+    """Judge the katas of one library, or write texts, until standard input ends; the arguments are the terms
+    and, for texts, `speak`. What prevents the work is its only answer."""
+    terms, work = msgspec.json.decode(sys.argv[1], type=Terms), write if sys.argv[2:] == ["speak"] else judge
+    die_with_parent()
+    answers = os.dup(1)
+    os.dup2(2, 1)  # so that nothing else is printed between two answers
+    try:
+        work(terms, answers)
+    except (ChannelClosed, BrokenPipeError):
+        pass
+    except (*COMPLAINTS, CourseError, KataError) as error:
+        send(answers, Dropped(0, str(error)))
+
+
 if __name__ == "__main__":
-    speak()
+    main()

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import msgspec
 
 from grader.extra.page.messages import (
-    LENGTH,
     Answer,
     Dropped,
     Grade,
@@ -20,11 +19,13 @@ from grader.extra.page.messages import (
     Speak,
     Terms,
     Try,
+    answers_in,
     framed,
-    length_of,
-    to_answer,
 )
 from grader.extra.show.speech import Wish
+from grader.processes.ending import WAIT_SECONDS, ending
+from grader.worker.protocol.channel import CHUNK, ChannelClosed, Frames
+from grader.worker.protocol.codec import Malformed
 
 POLL_SECONDS = 0.2
 ENDED = "The judge has ended; it starts again with the next change."
@@ -35,7 +36,7 @@ class Judge:
     """The trusted end of one judge. Answers come back to whoever asked, by the number of the question."""
 
     terms: Terms
-    module: str = "grader.extra.page.judge"
+    speaks: bool = False
     process: asyncio.subprocess.Process | None = None
     asked: dict[int, asyncio.Queue[Answer]] = field(default_factory=dict)
     reading: asyncio.Task[None] | None = None
@@ -64,8 +65,9 @@ class Judge:
         if self.process is not None and self.process.returncode is None:
             return
         self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", self.module),
+            *(sys.executable, "-P", "-m", "grader.extra.page.judge"),
             msgspec.json.encode(self.terms).decode(),
+            *["speak"] * self.speaks,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # so that Ctrl-C ends the server, which then ends the judges
@@ -75,18 +77,16 @@ class Judge:
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Hand answers on until the judge ends; questions that are then open are dropped."""
         assert process.stdout is not None
-        problem = ENDED
-        with suppress(asyncio.IncompleteReadError, ValueError, msgspec.DecodeError):
+        problem, frames = ENDED, Frames()
+        with suppress(ChannelClosed, Malformed, msgspec.DecodeError):
             while True:
-                head = await process.stdout.readexactly(LENGTH)
-                answer = to_answer(await process.stdout.readexactly(length_of(head)))
-                if answer.number in self.asked:
-                    self.asked[answer.number].put_nowait(answer)
-                elif not answer.number and isinstance(answer, Dropped):
-                    problem = answer.problem
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+                frames.add(await process.stdout.read(CHUNK))
+                for answer in answers_in(frames):
+                    if answer.number in self.asked:
+                        self.asked[answer.number].put_nowait(answer)
+                    elif not answer.number and isinstance(answer, Dropped):
+                        problem = answer.problem
+        await end(process, wait=1.0)  # it has closed its output
         for number, answers in self.asked.items():
             answers.put_nowait(Dropped(number, problem))
 
@@ -95,8 +95,17 @@ class Judge:
         if self.process is None or self.process.stdin is None:
             return
         self.process.stdin.close()
+        await end(self.process)
         if self.reading:
             await self.reading
+
+
+async def end(process: asyncio.subprocess.Process, wait: float = WAIT_SECONDS) -> None:
+    """End a process that was started by asyncio, and its group."""
+    for seconds in ending(process.pid, wait) if process.returncode is None else ():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), seconds)
+            return
 
 
 class Judges:
@@ -105,7 +114,7 @@ class Judges:
     def __init__(self, terms: Terms) -> None:
         self.terms, self._numbers = terms, itertools.count(1)
         self._judges: dict[str, Judge] = {}
-        self._speaker: Judge | None = None
+        self._speaker = Judge(terms, speaks=True)
 
     def grade(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Grade(next(self._numbers), kata))
@@ -114,8 +123,6 @@ class Judges:
         return self._judge(library).ask(Try(next(self._numbers), kata, lines))
 
     def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
-        if self._speaker is None:
-            self._speaker = Judge(self.terms, "grader.extra.page.judge")
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))
 
     async def rest(self, library: str) -> None:
@@ -131,5 +138,4 @@ class Judges:
 
     async def end(self) -> None:
         """End all judges."""
-        speaker = [self._speaker] if self._speaker else []
-        await asyncio.gather(*(judge.end() for judge in [*self._judges.values(), *speaker]))
+        await asyncio.gather(*(judge.end() for judge in [*self._judges.values(), self._speaker]))

@@ -1,9 +1,10 @@
-"""What the page's server asks a judge, and what the judge answers: frames of MessagePack over pipes."""
+"""What the page's server asks a judge, and what the judge answers: MessagePack in frames, over pipes."""
 
 from __future__ import annotations
 
 import os
 import select
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,9 +12,7 @@ import msgspec
 from grader.course.catalog import Course
 from grader.extra.show.speech import Wish
 from grader.report import KataReport, Picture
-
-LENGTH = 4  # bytes before a frame
-LARGEST = 64 << 20  # bytes of a frame
+from grader.worker.protocol.channel import CHUNK, Frames, packed
 
 
 class Terms(msgspec.Struct):
@@ -131,9 +130,8 @@ _ANSWERS = msgspec.msgpack.Decoder(Answer)
 
 
 def framed(message: Question | Answer) -> bytes:
-    """Return a message after its length."""
-    body = msgspec.msgpack.encode(message)
-    return len(body).to_bytes(LENGTH, "big") + body
+    """Return a message as a frame."""
+    return packed(b"", [msgspec.msgpack.encode(message)], message.number)
 
 
 def send(pipe: int, message: Question | Answer) -> None:
@@ -143,25 +141,17 @@ def send(pipe: int, message: Question | Answer) -> None:
         data = data[os.write(pipe, data) :]
 
 
-def length_of(head: bytes) -> int:
-    """Return the length of the frame behind its first bytes. Raises ValueError if it is too large."""
-    length = int.from_bytes(head, "big")
-    if length > LARGEST:
-        raise ValueError(f"a frame of {length} bytes")
-    return length
-
-
-def to_answer(body: bytes) -> Answer:
-    """Return the answer in a frame. Raises msgspec.DecodeError."""
-    answer: Answer = _ANSWERS.decode(body)
-    return answer
+def answers_in(frames: Frames) -> Iterator[Answer]:
+    """Yield the answers that are whole. Raises Malformed, msgspec.DecodeError."""
+    while frame := frames.take():
+        yield _ANSWERS.decode(frame[1])
 
 
 class Inbox:
     """The questions that come through a pipe."""
 
     def __init__(self, pipe: int) -> None:
-        self._pipe, self._bytes = pipe, bytearray()
+        self._pipe, self._frames = pipe, Frames()
 
     @property
     def has_news(self) -> bool:
@@ -169,17 +159,10 @@ class Inbox:
         return bool(select.select([self._pipe], [], [], 0)[0])
 
     def read(self) -> list[Question]:
-        """Wait for bytes and return the questions that are now whole. Raises EOFError once the other end is
-        closed."""
-        data = os.read(self._pipe, 1 << 16)
-        if not data:
-            raise EOFError
-        self._bytes += data
+        """Wait for bytes and return the questions that are now whole. Raises ChannelClosed once the other end
+        is closed."""
+        self._frames.add(os.read(self._pipe, CHUNK))
         found: list[Question] = []
-        while len(self._bytes) >= LENGTH:
-            end = LENGTH + length_of(bytes(self._bytes[:LENGTH]))
-            if len(self._bytes) < end:
-                break
-            found.append(_QUESTIONS.decode(bytes(self._bytes[LENGTH:end])))
-            del self._bytes[:end]
+        while frame := self._frames.take():
+            found.append(_QUESTIONS.decode(frame[1]))
         return found

@@ -19,6 +19,7 @@ from nicegui.events import GenericEventArguments
 
 from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
+from grader.extra.page.judges import end
 from grader.extra.page.messages import Dropped, Said, Written
 from grader.extra.page.workplace import Key, Workplace, focus_on, listen, prefix
 from grader.extra.show.demonstration import open_demonstration
@@ -155,7 +156,10 @@ class SeeView:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
             )
-            _, said = await process.communicate()
+            try:
+                _, said = await process.communicate()
+            finally:  # also when the view is closed before
+                await end(process, wait=0.0)
             if process.returncode:
                 self.told.text = said.decode(errors="replace").strip().rpartition("\n")[2]
                 return
