@@ -1,5 +1,6 @@
 """Tests of submissions that switch off or forge what measures them."""
 
+import contextlib
 import textwrap
 from pathlib import Path
 
@@ -164,6 +165,23 @@ def test_what_no_instrument_uses_may_be_changed(grade, line):
     assert grade(f"import sys\nimport numpy as np\n{line}\n{right}").status == "passed"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.func.grad(lambda a: a.sum())(x)",
+        "torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False)",
+        "torch.use_deterministic_algorithms(True)",
+    ],
+)
+def test_what_imports_pytorch_s_compiler_is_no_meddling(connect, line):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    student = connect(f"import torch\ndef f(x):\n    {line}\n    return x", library="torch")
+    student.f(torch.ones(2))
+    student.f(torch.ones(2))
+    assert not student.budget.meddled
+
+
 #: Multiplies two matrices, keeps a large buffer, and counts what it hides.
 WORK = """
 import sys
@@ -242,6 +260,12 @@ COUNTERS = {
             torch.Tensor.numel = lambda _: 0
             torch.Tensor.untyped_storage = lambda _: torch.UntypedStorage(0)
     """,
+    "patches PyTorch's own functions": """
+        import contextlib
+        def meddle():
+            torch._C.DisableTorchFunction = contextlib.nullcontext
+            torch.Tensor.numel = lambda _: 0
+    """,
     "takes PyTorch away": """
         def meddle():
             sys.modules.pop("torch")
@@ -275,6 +299,131 @@ def test_no_way_to_a_counter_lowers_what_it_counts(connect, way):
     assert len(honest) == 4
     assert min(honest) > 0
     assert measured(connect, COUNTERS[way]) in (honest, [], None)
+
+
+#: Answers whose work is done where it is not counted, or on tensors that lie about their size.
+HIDDEN = {
+    "a list that computes when it is read": """
+        class Lazy(list):
+            def __iter__(self):
+                yield self.answer()
+
+        def answer(compute):
+            lazy = Lazy([torch.ones(())])
+            lazy.answer = compute
+            return lazy
+    """,
+    "an object that claims to be a list": """
+        class Lazy:
+            __class__ = property(lambda self: list)
+            def __init__(self, compute):
+                self.compute = compute
+            def __iter__(self):
+                yield self.compute()
+
+        answer = Lazy
+    """,
+    "a tensor that computes when it is detached": """
+        class Lazy(torch.Tensor):
+            def detach(self):
+                return self.answer()
+            as_subclass = clone = lambda self, *_: self.answer()
+
+        def answer(compute):
+            lazy = torch.ones(()).as_subclass(Lazy)
+            lazy.answer = compute
+            return lazy
+    """,
+    "a tensor with operations of its own": """
+        class Lazy(torch.Tensor):
+            @staticmethod
+            def __new__(cls, compute):
+                lazy = torch.Tensor._make_wrapper_subclass(cls, ())
+                lazy.compute = compute
+                return lazy
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                return args[0].compute()
+
+        answer = Lazy
+    """,
+}
+SHAPELESS = """
+    class Shapeless(torch.Tensor):
+        shape = property(lambda self: torch.Size(()))
+        numel = dim = lambda self: 0
+        is_floating_point = lambda self: False
+        untyped_storage = lambda self: torch.UntypedStorage(0)
+
+    class Work(nn.Module):
+        def forward(self, a, b):
+            product = a.as_subclass(Shapeless) @ b.as_subclass(Shapeless)
+            self.kept = torch.ones(500).as_subclass(Shapeless)
+            return (product.sum() + self.kept.sum()).as_subclass(torch.Tensor)
+"""
+WRAPPED = """
+    class Wrapped(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            wrapped = torch.Tensor._make_wrapper_subclass(cls, inner.shape)
+            wrapped.inner = inner
+            return wrapped
+        __torch_function__ = torch._C._disabled_torch_function_impl
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            bare = [value.inner if isinstance(value, Wrapped) else value for value in args]
+            if func is torch.ops.aten.neg.default:
+                return cls(bare[0] @ torch.ones(5, 6))
+            return cls(func(*bare, **(kwargs or {})))
+
+    class Work(nn.Module):
+        def forward(self, a, b):
+            self.kept = torch.ones(500)
+            return (-Wrapped(a)).sum().inner + self.kept.sum()
+"""
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_no_answer_is_computed_after_it_was_measured(connect, way):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    hidden = textwrap.dedent(HIDDEN[way])
+    student = connect(f"import torch\n{hidden}\ndef f(a):\n    return answer(lambda: a @ a)", library="torch")
+    with contextlib.suppress(SubmissionFailed):  # the answer is refused
+        found = student.f(torch.ones(2, 2))
+        assert not torch.is_tensor(found) or found.ndim == 0
+        assert not isinstance(found, list) or found[0].ndim == 0
+
+
+@pytest.mark.parametrize("lying", [SHAPELESS, WRAPPED], ids=["shapeless", "wrapped"])
+def test_a_subclass_of_tensors_hides_no_work(connect, lying):
+    operations, written, largest, held = measured(connect, f"{lying}\n    def meddle(): pass")
+    assert operations >= 2 * 4 * 5 * 6 + 500
+    assert min(written, largest, held) >= 500
+
+
+def test_an_argument_of_another_class_is_still_seen_to_be_changed(connect):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    student = connect(
+        """
+        import torch
+
+        class Unchanged(torch.Tensor):
+            def detach(self):
+                return self.before
+            as_subclass = clone = lambda self, *_: self.before
+
+        def f(x):
+            before = x.clone()
+            x += 1
+            x.__class__ = Unchanged
+            x.before = before
+            return before + 1
+        """,
+        library="torch",
+    )
+    with student.watching_arguments() as watched:
+        student.f(torch.ones(2))
+    assert watched.changed == ["argument 1"]
 
 
 #: Ways that `docs/isolation.md` names as such that get by.
