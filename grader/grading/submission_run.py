@@ -68,7 +68,8 @@ def time_limit(seconds: float, on_timeout: Callable[[FrameType | None], None]) -
         on_timeout(frame)
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    # again and again: what is raised in a callback of the garbage collector or in `__del__` is lost
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)
     try:
         yield
     finally:

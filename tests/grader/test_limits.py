@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 import textwrap
+import time
 from contextlib import closing
 
 import numpy as np
@@ -57,6 +58,23 @@ def test_what_is_done_in_time_is_not_stopped():
     with limited(5.0):
         done = sum(range(1000))
     assert done == 499_500
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_stop_that_is_lost_in_a_callback_comes_again():
+    class Finalized:
+        def __del__(self):  # what is raised here is lost, as in a callback of the garbage collector
+            spin()
+
+    with pytest.raises(JudgingStopped), limited(0.05):
+        Finalized()
+        spin()
+
+
+def spin(seconds=10):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
 
 
 @pytest.mark.skipif("linux" not in sys.platform, reason="address space is limited on Linux alone")

@@ -1,6 +1,9 @@
 """Tests of submissions that switch off or forge what measures them."""
 
+import ast
+import collections
 import contextlib
+import re
 import textwrap
 from pathlib import Path
 
@@ -493,3 +496,52 @@ def test_a_function_of_pytorch_s_is_measured_without_a_frame_of_its_own(connect)
         assert life.devices == []
         student.f(torch.ones(2))
     assert life.devices == ["cpu"]
+
+
+#: What a law asks a student to measure, by the row of the table in `docs/isolation.md`.
+ROWS = {
+    "whether an argument was changed": {"watching_arguments"},
+    "whether results share memory or change, and whether a mode was left changed": {
+        "holding_results",
+        "in_grad_mode",
+    },
+    "gradients, whose numbers are compared outside": {"recording_gradients"},
+    "the pretended device": {"pretending_device"},
+    "floating-point operations": {"counting_flops"},
+    "the largest tensor, numbers written": {"counting_largest_tensor"},
+    "the numbers held": {"memory_of"},
+    "a module's parameters, buffers and mode": {"anatomy"},
+}
+
+
+def names_in(function, functions, seen=()):
+    """Return the attributes that a function uses, or that functions of its file use for it."""
+    found = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        if isinstance(node, ast.Name) and node.id in functions.keys() - {*seen, function.name}:
+            found |= names_in(functions[node.id], functions, (*seen, function.name))
+    return found
+
+
+def points_of_laws(measures):
+    """Return the points of the laws that measure something, by kata."""
+    points = collections.Counter()
+    for file in ROOT.glob("tests/katas/*/test_*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for function in functions.values():
+            for mark in function.decorator_list:
+                is_law = isinstance(mark, ast.Call) and ast.unparse(mark.func) == "KATA.law"
+                if is_law and measures & names_in(function, functions):
+                    points[file.stem.removeprefix("test_")] += ast.literal_eval(mark.keywords[0].value)
+    return dict(points)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_table_of_what_is_measured_names_every_law(row):
+    text = (ROOT / "docs" / "isolation.md").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {row} |")]
+    named = {kata: float(points) for kata, points in re.findall(r"`(\w+)` \(([\d.]+)", line)}
+    assert named == points_of_laws(ROWS[row])
