@@ -66,9 +66,12 @@ def test_a_stop_that_is_lost_in_a_callback_comes_again():
         def __del__(self):  # what is raised here is lost, as in a callback of the garbage collector
             spin()
 
-    with pytest.raises(JudgingStopped), limited(0.05):
+    def loses_a_stop():
         Finalized()
         spin()
+
+    with pytest.raises(JudgingStopped), limited(0.05):
+        loses_a_stop()
 
 
 def spin(seconds=10):
