@@ -336,7 +336,7 @@ OF_ONE_FILE = [name for name, (file, _) in FILES.items() if file in ("double.py"
 @pytest.mark.parametrize("name", [*FILES, *KINDS])
 def test_a_single_submission_of_that_kind_is_laid_out_with_a_reason(tiny_course, tmp_path, name):
     hand_in(tmp_path, name)
-    with laid_out(tiny_course, tmp_path / name) as (laid, notes):
+    with laid_out(tiny_course, tmp_path / name) as (laid, notes, _):
         info = laid.kata_info("double")
         stub = laid.stub(info)
         if not notes:  # it is there, and is refused when it is read

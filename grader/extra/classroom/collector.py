@@ -481,9 +481,18 @@ def _reader(root: Path, inner: Parts) -> Callable[[], bytes]:
 MOST_NOTES = 20
 
 
+class LaidOut(NamedTuple):
+    """A course with a submission's files as its exercises, notes about files, and by kata why what was handed
+    in could not be read."""
+
+    course: Course
+    notes: list[str]
+    unread: dict[str, str]
+
+
 @contextmanager
-def laid_out(course: Course, submission: Path) -> Iterator[tuple[Course, list[str]]]:
-    """Yield the course with the submission's files as its exercises, and notes about files.
+def laid_out(course: Course, submission: Path) -> Iterator[LaidOut]:
+    """Yield the course with the submission's files as its exercises.
 
     A kata that was not handed in is its stub. Raises CourseError if there is no submission.
     """
@@ -493,12 +502,12 @@ def laid_out(course: Course, submission: Path) -> Iterator[tuple[Course, list[st
         exercises = Path(folder) / "exercises"
         shutil.copytree(course.exercises, exercises)
         laid = Course(course.root, exercises)
-        yield laid, _fill(laid, submission)
+        yield _fill(laid, submission)
 
 
-def _fill(course: Course, submission: Path) -> list[str]:
-    """Put the submission's answers into the folder of exercises; return the notes."""
-    notes: list[str] = []
+def _fill(course: Course, submission: Path) -> LaidOut:
+    """Put the submission's answers into the folder of exercises."""
+    notes, unread = list[str](), dict[str, str]()
     stubs = {
         info.name: path.read_bytes()
         for info in course.katas.values()
@@ -513,9 +522,16 @@ def _fill(course: Course, submission: Path) -> list[str]:
         except SubmissionRejected as refused:
             path.unlink(missing_ok=True)
             notes.append(str(refused))
+            unread[file.kata] = str(refused)
         if file.duplicates:
             notes.append(file.note)
+    unclear = answers.troubles
     if answers.unrecognised:
         notes.append(f"Handed in, not recognised: {listed(answers.unrecognised)}.")
+        unclear = unclear or notes[-1:] * (not answers.files)
+    missing = course.katas.keys() - {file.kata for file in answers.files}
+    unread |= dict.fromkeys(missing, unclear[0]) if unclear else {}  # the answers may be there
     left = len(notes) - MOST_NOTES
-    return notes if left <= 0 else [*notes[:MOST_NOTES], f"{left:,} more notes of this kind are left out."]
+    if left > 0:
+        notes = [*notes[:MOST_NOTES], f"{left:,} more notes of this kind are left out."]
+    return LaidOut(course, notes, unread)
