@@ -214,6 +214,14 @@ class Course:
         folder = self.folder(info)
         return (folder.parent if info.questions and part == "variants" else folder) / f"{part}.py"
 
+    def edits(self, info: KataInfo) -> Path:
+        """Return the path of the mistakes that are edits of the reference; it need not exist."""
+        return self.folder(info) / "mistakes.edits"
+
+    def mistakes(self, info: KataInfo) -> list[Path]:
+        """Return the files of mistakes that exist: edits of the reference, functions, or both."""
+        return [path for path in (self.edits(info), self.solution(info, "mistakes")) if path.is_file()]
+
     def folder(self, info: KataInfo) -> Path:
         """Return the folder of a kata's solutions."""
         return self.root / "solutions" / info.track / info.name
