@@ -343,10 +343,8 @@ def test_nothing_is_overwritten(new, tmp_path):
     mine.write_text("mine")
     (tmp_path / "my" / "solutions" / "a" / "k" / "reference.py").unlink()
     code, said = new("a/k", "--signature", "k(x)", *SAID)
-    there = (
-        "solutions/a/k/mistakes.edits is there already, and is not overwritten; move it, or take another name."
-    )
-    assert (code, said) == (4, f"{there}\n")
+    there = "solutions/a/k/mistakes.edits is there already, and is not overwritten"
+    assert (code, said) == (4, f"{there}; move it, or take another name.\n")
     assert mine.read_text() == "mine"
 
 
