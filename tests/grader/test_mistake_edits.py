@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.verify import static_checks
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers, standalone_sources
 from grader.course.mistake_edits import read_edits
 from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import MistakeOfCourse
 from grader.errors import KataError
+from grader.extra.authoring.verify import static_checks
 from grader.grading.grader import Grader
 
 from .conftest import DOUBLE
