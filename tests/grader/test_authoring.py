@@ -85,7 +85,8 @@ def test_gaps_of_texts_come_after_gaps_found_by_running(capsys, course):
 def test_a_missing_file_is_the_first_thing_to_write(capsys, course):
     mistakes = "solutions/attention/double/mistakes.py"
     code, gaps = found(capsys, course({mistakes: None}))
-    assert (code, gaps) == (1, [f"{mistakes} is missing; write it.", *SHORT])
+    due = mistakes.replace(".py", ".edits")
+    assert (code, gaps) == (1, [f"{due} is missing; write it.", *SHORT])
 
 
 @pytest.mark.slow
@@ -98,7 +99,8 @@ def test_the_reference_is_judged_before_there_are_mistakes(capsys, course):
     assert gaps[0].startswith(
         "solutions/attention/double/reference.py: the reference is refused by `twice_is_a_sum`"
     )
-    assert gaps[1:3] == [f"{name} is missing; write it." for name in answers]
+    due = [name.replace("mistakes.py", "mistakes.edits") for name in answers]
+    assert gaps[1:3] == [f"{name} is missing; write it." for name in due]
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ from grader.checks.builtin import BUILTIN
 from grader.course.catalog import Course, CourseError, KataInfo, open_course, shorten
 from grader.course.files import parse, write_whole
 from grader.course.known_solutions import standalone_sources
+from grader.course.mistake_edits import read_edits
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
 from grader.drawing import statement, svg
 from grader.extra.authoring.parallel import for_each
@@ -65,6 +66,7 @@ def _row(course: Course, info: KataInfo) -> str:
     mistakes, variants = (
         _count_definitions(course.solution(info, part)) for part in ("mistakes", "variants")
     )
+    mistakes += len(read_edits(course.edits(info)))
     free = len(BUILTIN.keys() - CONDITIONAL) + _optional_checks(info)
     checks = len(info.questions) or free + laws + corners
     mark = " (draft)" if info.draft else ""
@@ -171,7 +173,7 @@ def preview(course: Course, info: KataInfo, folder: Path) -> None:
 
 def _reports(course: Course, info: KataInfo) -> dict[str, KataReport]:
     """Return the reports on SHOWN mistakes by the mistake's name; none if there are no mistakes yet."""
-    if not course.solution(info, "mistakes").is_file():
+    if not course.mistakes(info):
         return {}
     grader, source = open_grader(course, [info])
     with closing(source):
@@ -225,7 +227,7 @@ def write_feedback(course: Course, folder: Path, names: tuple[str, ...]) -> None
 
 def feedback(course: Course, info: KataInfo, most: int | None = None) -> str:
     """Return the page of one kata: each mistake (the first `most`, if given) with its report."""
-    if not course.solution(info, "mistakes").is_file():
+    if not course.mistakes(info):
         return f"{HEAD.format(name=info.name)}\nNo mistakes are written yet.\n"
     grader, source = open_grader(course, [info])
     parts = [HEAD.format(name=info.name)]

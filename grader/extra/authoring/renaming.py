@@ -121,8 +121,8 @@ def _change_syllabus(course: Course, old: str, new: str) -> None:
 
 
 def _mentions(course: Course, name: str) -> list[str]:
-    """Return the lines of the course's Python and Markdown files that mention a name, with their places."""
-    files = [path for suffix in ("py", "md") for path in sorted(course.root.rglob(f"*.{suffix}"))]
+    """Return the lines of the course's code and Markdown files that mention a name, with their places."""
+    files = [path for suffix in ("py", "edits", "md") for path in sorted(course.root.rglob(f"*.{suffix}"))]
     return [
         f"{place(course, path, number)}: {line.strip()}"
         for path in files

@@ -253,9 +253,8 @@ def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: 
     """Return a digest of all that a verdict depends on except the source: grader, kata, key, libraries."""
     parts = [info.path]
     if not key:
-        parts += [
-            path for part in ("reference", "mistakes") if (path := course.solution(info, part)).is_file()
-        ]
+        reference = course.solution(info, "reference")
+        parts += [path for path in (reference, *course.mistakes(info)) if path.is_file()]
     torch = version("torch") if "torch" in info.libraries and find_spec("torch") else ""
     return answers.digest(parts, options.seed, grader.__version__, torch, key, *options.digested)
 

@@ -162,17 +162,21 @@ def _read_weights(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], 
     return tuple(found)
 
 
-MISTAKES = '"""What goes wrong in {name}: one {kind} a mistake, its docstring what the student is told."""'
-MISTAKES_DUE = (
-    "# TODO: add what goes wrong in this kata: a step left out, done twice, swapped, along the wrong axis"
-)
+MISTAKES = "# What goes wrong in {name}: edits of the reference, each below what the student is told."
+MISTAKES_DUE = """\
+# TODO: add what goes wrong in this kata: a step left out, done twice, swapped, along the wrong axis
+#
+# [forgets_a_step]
+# Symptom, cause and what to check, never the code of the answer.
+# - what is in the reference once
+# + what takes its place"""
 VARIANTS = '"""Right answers to {name} in other styles."""'
 VARIANTS_DUE = "# TODO: add other styles: loops, einsum, library calls, another order of the steps"
 
 
 @dataclass(frozen=True)
 class DraftedAnswer:
-    """A drafted mistake or variant: its name, its docstring, and a body that calls the reference. `method` is
+    """A drafted mistake or variant: its name, its sentence, and a body that calls the reference. `method` is
     the method of a class that it replaces."""
 
     name: str
@@ -182,30 +186,37 @@ class DraftedAnswer:
 
 
 def mistakes(draft: Draft) -> str:
-    """Return the draft of mistakes.py: wrong answers that call the reference."""
+    """Return the draft of mistakes.edits: wrong answers that call the reference."""
     found = [*_mistakes_of_kind(draft), *_mistakes_of_defaults(draft)]
-    kind = "class" if draft.entries[0].is_class else "function"
-    return _file(draft, MISTAKES.format(name=draft.name, kind=kind), found, MISTAKES_DUE)
+    edits = [_as_edit(draft, answer) for answer in found]
+    return "\n\n".join([MISTAKES.format(name=draft.name), *edits, MISTAKES_DUE]) + "\n"
+
+
+def _as_edit(draft: Draft, answer: DraftedAnswer) -> str:
+    """Return a mistake as a function or class that takes the place of the reference's."""
+    first, callee, code = draft.entries[0], answer.method or draft.judged, "\n".join(answer.body)
+    head = [draft.snippets.imports] if f"{draft.snippets.array.partition('.')[0]}." in code else []
+    head += [f"from reference import {first.name} as _{first.name}", ""]
+    head += ["_SEEN = {}", ""] if "_SEEN" in code else []
+    lines = [f"def {callee.name}({callee.declared}):", *(f"    {line}" for line in answer.body)]
+    if first.is_class:
+        lines[0] = f"def {callee.name}({', '.join(['self', *(p.declared for p in callee.parameters)])}):"
+        lines = [f"class {first.name}(_{first.name}):", *(f"    {line}" for line in lines)]
+    return "\n".join(
+        [
+            f"[{answer.name}]",
+            *textwrap.wrap(answer.text, 110, break_on_hyphens=False),
+            *(f"+ {line}".rstrip() for line in [*head, *lines]),
+        ]
+    )
 
 
 def variants(draft: Draft) -> str:
     """Return the draft of variants.py: a right answer that computes in float64, where this is one."""
-    return _file(draft, VARIANTS.format(name=draft.name), _variants_of_arrays(draft), VARIANTS_DUE)
-
-
-def _file(draft: Draft, title: str, found: list[DraftedAnswer], ending: str) -> str:
-    parts = [_imports(draft, found), *(_written(draft, answer) for answer in found), ending]
-    return f"{title}\n\n" + "\n\n\n".join(filter(None, parts)) + "\n"
-
-
-def _imports(draft: Draft, found: list[DraftedAnswer]) -> str:
-    """Return the imports that the code of the answers needs, with the dict _SEEN if it is used."""
-    first, code = draft.entries[0], "\n".join(line for answer in found for line in answer.body)
-    module = draft.snippets.array.partition(".")[0]
-    lines = [draft.snippets.imports] if f"{module}." in code else []
-    if found and (first.is_class or f"_{first.name}(" in code):
-        lines.append(f"from reference import {first.name} as _{first.name}")
-    return "\n".join(lines) + ("\n\n_SEEN = {}" if "_SEEN" in code else "")
+    found, first = _variants_of_arrays(draft), draft.entries[0]
+    imports = f"{draft.snippets.imports}\nfrom reference import {first.name} as _{first.name}"
+    parts = [imports, *(_written(draft, answer) for answer in found)] if found else []
+    return f"{VARIANTS.format(name=draft.name)}\n\n" + "\n\n\n".join([*parts, VARIANTS_DUE]) + "\n"
 
 
 def _variants_of_arrays(draft: Draft) -> list[DraftedAnswer]:
@@ -313,17 +324,8 @@ def _target(draft: Draft, callee: Callee) -> str:
 
 
 def _written(draft: Draft, answer: DraftedAnswer) -> str:
-    first, callee = draft.entries[0], answer.method or draft.judged
-    unused = "ARG002" if first.is_class else "ARG001"
-    lint_comment = f"  # noqa: {unused} - the mistake" if answer.name.startswith("ignores") else ""
-    if not first.is_class:
-        head = f"def {answer.name}({callee.declared}):{lint_comment}"
-        return "\n".join([head, *_documented(answer.text, 4), *(f"    {line}" for line in answer.body)])
-    declared = ", ".join(["self", *(p.declared for p in callee.parameters)])
-    lines = [f"class {answer.name}(_{first.name}):", *_documented(answer.text, 4), ""]
-    return "\n".join(
-        [*lines, f"    def {callee.name}({declared}):{lint_comment}", *(f"        {b}" for b in answer.body)]
-    )
+    head = f"def {answer.name}({draft.judged.declared}):"
+    return "\n".join([head, *_documented(answer.text, 4), *(f"    {line}" for line in answer.body)])
 
 
 def _documented(text: str, indent: int) -> list[str]:
@@ -577,7 +579,7 @@ def _kata_files(draft: Draft) -> dict[str, str]:
         statement = question_stub(draft)
     else:
         known = {
-            f"{solutions}/mistakes.py": mistakes(draft),
+            f"{solutions}/mistakes.edits": mistakes(draft),
             f"{solutions}/variants.py": variants(draft),
         }
         answer, declaration = reference_of(draft), signatures.declaration(draft)

@@ -114,7 +114,7 @@ class Records:
         self._key: KataKey | None = None
         self._passed: list[str] = []  # digests of the judgements that found no fault
         self._facts: dict[str, Facts] = {}  # by the code of a mistake
-        self._file_of_mistakes = ""
+        self._files_of_mistakes = ""
         self._verified: dict[str, Any] = {}
         self._is_new = False
         key = None if fresh else read_entry(self._name, info.name)
@@ -123,12 +123,12 @@ class Records:
                 found = key.file.message(info.name, "answers")
                 self._facts = {code: Facts(**facts) for code, facts in found["facts"].items()}
                 self._passed, self._verified = found["passed"], found["verified"]
-                self._key, self._file_of_mistakes = key, found["mistakes"]
+                self._key, self._files_of_mistakes = key, found["mistakes"]
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of what every judgement rests on, and one of each other file."""
         paths = {part: self._course.solution(self._info, part) for part in ("mistakes", "variants")}
-        paths["stub"] = self._course.stub(self._info)
+        paths |= {"edits": self._course.edits(self._info), "stub": self._course.stub(self._info)}
         found = {part: text for part, path in paths.items() if (text := _digest_of_file(path))}
         return {"all": _digest(self._course, self._info, self._seed), **found}
 
@@ -144,8 +144,8 @@ class Records:
 
     @property
     def unchanged_mistakes(self) -> list[RecordedMistake] | None:
-        """The record of every mistake, if the file of mistakes is the one that was judged; else None."""
-        unchanged = self._file_of_mistakes == self._files.get("mistakes")
+        """The record of every mistake, if the files of mistakes are those that were judged; else None."""
+        unchanged = self._files_of_mistakes == self._digest_of_mistakes()
         if not unchanged or self._facts.keys() != self._mistakes.keys():
             return None
         return [replace(self._mistakes[code], id=facts.name) for code, facts in self._facts.items()]
@@ -165,7 +165,10 @@ class Records:
         kept = [mistake for mistake in mistakes if not mistake.raised]
         self._facts = {mistake.code: _facts(mistake) for mistake in kept}
         vars(self)["_mistakes"] = {one.code: replace(one.recorded, id=one.code) for one in kept}
-        self._file_of_mistakes = self._files["mistakes"] if len(kept) == len(mistakes) else ""
+        self._files_of_mistakes = self._digest_of_mistakes() if len(kept) == len(mistakes) else ""
+
+    def _digest_of_mistakes(self) -> str:
+        return _text_digest([self._files.get("edits"), self._files.get("mistakes")])
 
     def has_passed(self, *judgement: str) -> bool:
         """Return whether a judgement, described by texts, was made before and found no fault."""
@@ -198,7 +201,7 @@ class Records:
             "facts": {code: vars(facts) for code, facts in self._facts.items()},
             "passed": [*dict.fromkeys(self._passed)][-MOST_PASSED:],
             "verified": self._verified,
-            "mistakes": self._file_of_mistakes,
+            "mistakes": self._files_of_mistakes,
         }
         with suppress(Malformed):
             write_entry(self._name, pack_records(self._info.name, message, [*self._mistakes.values()]))
@@ -270,7 +273,7 @@ def _facts(mistake: JudgedMistake) -> Facts:
 def recorded_mistakes(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
     """Return how each mistake fails: as it was judged before, or judged now."""
     oracle, info = prepared.oracle, prepared.info
-    if not course.solution(info, "mistakes").is_file():
+    if not course.mistakes(info):
         return []
     if not oracle.keeps:
         return [mistake.recorded for mistake in judge_mistakes(course, prepared)]
@@ -297,9 +300,9 @@ def key_entry(course: Course, prepared: PreparedKata) -> Entry:
 def judge_mistakes(
     course: Course, prepared: PreparedKata, records: Records | None = None
 ) -> Iterator[JudgedMistake]:
-    """Yield the mistakes in the order of the file, and then the general ones that show in this kata: as
+    """Yield the mistakes in the order of the files, and then the general ones that show in this kata: as
     recorded, or after running all checks."""
-    if not course.solution(prepared.info, "mistakes").is_file():
+    if not course.mistakes(prepared.info):
         return
     answers = Answers(course, prepared.info, "mistakes")
     general = answers.general(prepared.kata)

@@ -690,7 +690,6 @@ def _verify_mistakes(
 
 
 def _add_outcomes(course: Course, result: KataVerification, found: list[MistakeOutcome]) -> None:
-    path = course.solution(result.info, "mistakes")
     result.outcomes = found
     result.mistakes = len(found)
     result.caught = sum(bool(outcome.failed) for outcome in found)
@@ -698,11 +697,14 @@ def _add_outcomes(course: Course, result: KataVerification, found: list[MistakeO
     result.named_by_chance = sum(outcome.redrawn.named_by_chance for outcome in found)
     own = [outcome for outcome in found if not outcome.is_general]
     if len(own) < MISTAKES_DUE:
+        path = course.mistakes(result.info)[-1]
         where, there = place(course, path, last_line(path)), counted(len(own), "mistake")
         result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")
+    if any(outcome.gap or outcome.note for outcome in found):
+        answers = Answers(course, result.info, "mistakes")
     for outcome in found:
         if outcome.gap or outcome.note:
-            where = place(course, path, line_of_definition(path, outcome.name))
+            where = place(course, *answers.place(outcome.name))
             result.gaps += [f"{where}: {outcome.gap}"] if outcome.gap else []
             result.notes += [f"{where}: {outcome.note}"] if outcome.note else []
 

@@ -26,8 +26,9 @@ from pathlib import Path
 import grader
 from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.files import parse, write_whole
+from grader.course.files import parse, read, write_whole
 from grader.course.general_mistakes import GENERAL
+from grader.course.mistake_edits import read_edits
 from grader.course.secret_seed import PLACE
 from grader.course.state import STATEMENTS_FILE as RENAMED
 from grader.course.submission import digest, first_use, open_questions
@@ -68,6 +69,7 @@ def record_path(course: Course) -> Path:
 def digest_of(course: Course, info: KataInfo) -> str:
     """Return a digest of the kata's stub, declaration and solutions, with LF line ends."""
     paths = [course.stub(info), info.path, *sorted(course.folder(info).rglob("*.py"))]
+    paths += [course.edits(info)]
     paths += [course.solution(info, "variants")] if info.questions else []
     texts = [path.read_bytes().replace(b"\r\n", b"\n") for path in paths if path.is_file()]
     parts = b"".join(hashlib.sha256(text).digest() for text in texts)
@@ -180,8 +182,9 @@ def judged_files(course: Course, info: KataInfo) -> list[Path]:
 
 
 def answer_files(course: Course, info: KataInfo) -> list[Path]:
-    """Return the files of mistakes and variants."""
-    return [course.solution(info, part) for part in ("mistakes", "variants")]
+    """Return the files of mistakes and variants. If there are no mistakes, the first is the one to write."""
+    due = course.solution(info, "mistakes") if info.questions else course.edits(info)
+    return [*(course.mistakes(info) or [due]), course.solution(info, "variants")]
 
 
 def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
@@ -204,8 +207,9 @@ def unwritten(paths: list[Path], course: Course) -> tuple[list[str], list[str]]:
     return code, rest
 
 
-#: Other files of a kata: equivalent mutants, the table of mistakes, the answer in PyTorch of a NumPy kata.
-OPTIONAL = ("equivalent.toml", "mistakes.md", "in_torch.py")
+#: Other files of a kata: mistakes as edits, equivalent mutants, the table of mistakes, the answer in PyTorch
+#: of a NumPy kata.
+OPTIONAL = ("mistakes.edits", "equivalent.toml", "mistakes.md", "in_torch.py")
 STATEMENT_LENGTH = 400
 STUB_COLUMNS = 88
 HINTS_DUE = 3
@@ -238,9 +242,11 @@ def gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
     if missing := _missing(course, paths):
         return missing
     for path in paths:
-        parse(path)
+        if path.suffix == ".py":
+            parse(path)
     code, _ = unwritten(paths, course)
     return code or [
+        *_gaps_of_edits(course, info),
         *_gaps_of_needs(course, info, "variants"),
         *_gaps_of_definitions(course, info),
         *_gaps_of_hinted_mistakes(course, info),
@@ -317,7 +323,7 @@ def _gaps_of_hinted_mistakes(course: Course, info: KataInfo) -> list[str]:
     """Return a message for each mistake that `hint_for` names and that, or whose hint, does not exist."""
     where, path = place(course, info.path), course.solution(info, "mistakes")
     mistakes = {node.name for node in public_definitions(path)} if path.is_file() else set()
-    mistakes |= GENERAL.keys()
+    mistakes |= {mistake.name for mistake in read_edits(course.edits(info))} | GENERAL.keys()
     unknown = [name for name in info.hint_for if name not in mistakes]
     beyond = [name for name, number in info.hint_for.items() if not 1 <= number <= len(info.hints)]
     return [
@@ -444,6 +450,22 @@ def _is_assertion(call: ast.Call) -> bool:
     return re.match(r"(np|numpy|torch)\.testing\.", ast.unparse(call.func)) is not None
 
 
+def _gaps_of_edits(course: Course, info: KataInfo) -> Iterator[str]:
+    """Yield a message for each edit of the reference that does not apply, and for a name that two have."""
+    reference, path = read(course.solution(info, "reference")), course.solution(info, "mistakes")
+    lines = {node.name: node.lineno for node in public_definitions(path)} if path.is_file() else {}
+    for mistake in read_edits(course.edits(info)):
+        where = f"{place(course, mistake.path, mistake.line)}: `{mistake.name}`"
+        if mistake.name in lines:
+            yield str(mistake.taken(path, lines[mistake.name]))
+        if mistake.name in info.entry_points:
+            yield f"{where} is the name of an entry point; name the mistake by what goes wrong."
+        try:
+            mistake.applied(reference)
+        except KataError as error:
+            yield str(error)
+
+
 def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
     try:
         course.with_needs([info])
@@ -463,6 +485,8 @@ def _gaps_of_definitions(course: Course, info: KataInfo) -> list[str]:
     found = _gaps_of_levels(course, info)
     for part in ("mistakes", "variants"):
         path = course.solution(info, part)
+        if not path.is_file():
+            continue
         names = Counter(node.name for node in public_definitions(path))
         for node in public_definitions(path):
             where = f"{place(course, path, node.lineno)}: `{node.name}`"
@@ -480,6 +504,8 @@ def _gaps_of_definitions(course: Course, info: KataInfo) -> list[str]:
 def _gaps_of_levels(course: Course, info: KataInfo) -> list[str]:
     """Return a message for each set of names that once said the level of mistakes."""
     path = course.solution(info, "mistakes")
+    if not path.is_file():
+        return []
     return [
         f"{place(course, path, node.lineno)}: `{name}` is not read; write @{name.lower()} above each of these"
         " mistakes, from grader.mistakes."

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from grader.course.catalog import Course, KataInfo
+from grader.course.mistake_edits import read_edits
 from grader.extra.authoring.verify.static_checks import files_of, place
 from grader.grading.submission_run import time_limit
 
@@ -30,10 +31,12 @@ def limited_time(course: Course, info: KataInfo) -> Iterator[None]:
 
 
 def _place_of(course: Course, info: KataInfo, frame: FrameType | None) -> str:
-    """Return the innermost line of the kata's files that is running."""
-    own = {str(path): path for path in files_of(course, info)}
+    """Return the innermost line of the kata's files that is running; of an edit, that of its name."""
+    own = {str(path): (path, 0) for path in files_of(course, info)}
+    own |= {mistake.filename: (mistake.path, mistake.line) for mistake in read_edits(course.edits(info))}
     while frame is not None:
         if frame.f_code.co_filename in own:
-            return place(course, own[frame.f_code.co_filename], frame.f_lineno)
+            path, line = own[frame.f_code.co_filename]
+            return place(course, path, line or frame.f_lineno)
         frame = frame.f_back
     return place(course, info.path)
