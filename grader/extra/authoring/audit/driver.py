@@ -258,7 +258,7 @@ def _forget_ourselves() -> None:
     """Remove the grader from what tests can import by accident: a homework may have such a name itself."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
         del sys.modules[name]
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    root = os.path.abspath(__file__).partition(f"{os.sep}grader{os.sep}extra{os.sep}")[0]
     sys.path[:] = [path for path in sys.path if path != root]
 
 

@@ -22,7 +22,7 @@ from grader.extra.authoring.audit.homework import Homework
 from grader.extra.authoring.audit.server import Protection, available
 from grader.worker.protocol.messages import environment
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 START = (
     "import sys; sys.path.append(sys.argv[1]);"
     " from grader.extra.authoring.audit.server import serve; serve(sys.argv[2:])"

@@ -42,7 +42,7 @@ from grader.errors import reason_of
 from grader.extra.authoring.release import WORKFLOWS, keys
 from grader.extra.authoring.verify.static_checks import described, require_verified
 
-PACKAGE = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parents[3]
 EPOCH = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same files give the same bytes
 VERSION = re.compile("^Version: .*$", re.MULTILINE)
 EXCLUDED = ("__pycache__",)
@@ -109,7 +109,7 @@ def zipped(files: dict[str, bytes], executable: tuple[str, ...] = (), dense: str
 
 
 TEMPLATES = Path(__file__).parent / "templates"
-TASKS = Path(__file__).parents[2] / "cli" / "templates" / "tasks.json"  # as `grade --start` writes it
+TASKS = Path(__file__).parents[3] / "cli" / "templates" / "tasks.json"  # as `grade --start` writes it
 LARGEST_FILE = release_manifest.LARGEST_PART
 WRONG_CODE = re.compile(rb'ships_wrong_code="(\w{12})"')
 SEALED = ".github/sealed.key"

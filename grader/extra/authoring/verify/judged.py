@@ -41,9 +41,6 @@ from grader.worker.student import Call, Student
 JUDGING = (
     "__init__.py",
     "answer_keys",
-    "extra/authoring/verify/judged.py",
-    "extra/authoring/verify/katas.py",
-    "extra/authoring/verify/trivial.py",
     "cases",
     "checks",
     "course",
@@ -52,6 +49,9 @@ JUDGING = (
     "diagnosis/similarity.py",
     "errors.py",
     "expect.py",
+    "extra/authoring/verify/judged.py",
+    "extra/authoring/verify/katas.py",
+    "extra/authoring/verify/trivial.py",
     "grading",
     "kata.py",
     "mistakes.py",
@@ -222,7 +222,7 @@ def _digest(course: Course, info: KataInfo, seed: int) -> str:
 
 
 @cache
-def _digest_of_code(package: Path = Path(__file__).parents[2]) -> str:
+def _digest_of_code(package: Path = Path(__file__).parents[3]) -> str:
     """Return a digest of the judging code."""
     parts = [package / part for part in JUDGING]
     files = [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
