@@ -31,7 +31,7 @@ from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out,
 from grader.values.formatting import show
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call, LargestTensor, RemoteObject, Student
+from grader.worker.student import Call, Calls, CaseFailed, LargestTensor, RemoteObject, Student
 
 LARGEST_FILE = 64 * 2**20
 LARGEST_CACHE = 256 * 2**20  # bytes of all files; those of seventy katas take a tenth
@@ -123,12 +123,13 @@ def measured(kata: Kata, student: Student, case: Arguments) -> tuple[int, Larges
 
 def _calls(kata: Kata, student: Student, case: Arguments) -> list[Call]:
     """Return the calls of a case that do not build an object."""
-    student.trace.clear()
-    kata.observed(student, case)
-    given = [value for call in student.trace for value in (*call.args, *call.kwargs.values())]
+    with student.keeping_calls() as made:
+        kata.observed(student, case)
+    calls = Calls(tuple(made)).judged
+    given = [value for call in calls for value in (*call.args, *call.kwargs.values())]
     if any(callable(v) and not isinstance(v, RemoteObject) and not hasattr(v, "shape") for v in given):
         raise CostUnknown
-    return [call for call in student.trace if not isinstance(call.value, Handle)]
+    return [call for call in calls if not isinstance(call.value, Handle)]
 
 
 CORNER_CASES = 12  # cases kept for each corner
@@ -210,11 +211,10 @@ class Oracle:
             kinds = {*state.CASTS, "training"} if corners[case.index] else set()
             tolerance = case.precision.tolerance(self.kata.roundings)
             native, others = answers[case.index].native, state.others_than(case, cases)
-            with suppress(SubmissionFailed, ExpectationFailed):
+            with suppress(CaseFailed):
                 every = state.findings(self.kata, self.reference, case.arguments, others, native, tolerance)
-                kinds |= {kind for kind, *_ in every}
+                kinds |= {finding.kind for finding in every}
             found += [{"case": number, "kind": kind} for kind in sorted(kinds)]
-        self.reference.trace.clear()
         return found
 
     def _cost(self, cases: list[Case], corners: list[str]) -> Cost | None:
@@ -342,7 +342,6 @@ class Oracle:
             with self.reference.recording_gradients() as tape:
                 self.kata.observed(self.reference, in_float64(case))
             gradients = tape.gradients
-        self.reference.trace.clear()
         return Expected(dict(exact), dict(native), gradients)
 
 

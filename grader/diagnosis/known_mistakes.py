@@ -96,8 +96,8 @@ class MistakeOfCourse:
             return None
         with self._running("single") as context:
             run = partial(judge_case, self._checks[check.name], context, case)
-            found = next(iter(run_together(context.student, [run])))
-            return self._recorded(found) if isinstance(found, Failure) else None
+            found = next(iter(run_together(context.student, [run]))).failure
+            return self._recorded(found) if found else None
 
     def outcomes(self, check: Check) -> list[Recorded | None]:
         if check.name not in self._checks:

@@ -36,7 +36,7 @@ def _is_raised(failure: Failure, source: str, reference: str) -> bool:
     return bool(text) and text in reference
 
 
-@dataclass
+@dataclass(frozen=True)
 class RecordedFailure(Failure):
     """A failure of a mistake that was judged before. It has the facts that are compared, and no message."""
 

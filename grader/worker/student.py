@@ -9,7 +9,7 @@
     with student.recording_gradients() as tape: tape.gradients
     with student.pretending_device() as life: life.devices
 
-Every call is recorded in `trace`, which is compared with the traces of known mistakes.
+    with student.keeping_calls() as made:  made lists the requests of the block
 
 Represent the submission's functions and objects in the grader by proxies.
 
@@ -32,7 +32,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from grader.expect import SubmissionFailed
+from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.worker.protocol.codec import Callback, Handle, TensorOutline
 from grader.worker.protocol.messages import Outcome, Request
 
@@ -117,8 +117,9 @@ class Call:
     is True if the call went to an object from `build`. `flops` and `largest` are set if they are counted.
 
     `target` is the object whose method was called, `options` are those of the request, and `answers` hold the
-    calls of each function that was passed, by its id: the arguments and the result. In `Student.history`
-    a call of `build` has its `source`, and a reading of an attribute is marked by `is_read`."""
+    calls of each function that was passed, by its id: the arguments and the result. A call of `build` has its
+    `source`, a reading of an attribute is marked by `is_read`, and a call whose answer counts for nothing by
+    `is_aside`."""
 
     name: str
     args: list[Any]
@@ -134,6 +135,42 @@ class Call:
     answers: dict[int, list[tuple[list[Any], Any]]] = field(default_factory=dict)
     source: str = ""
     is_read: bool = False
+    is_aside: bool = False
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The requests that a verdict is about, in order, and those made `earlier`, on which they may depend."""
+
+    requests: tuple[Call, ...] = ()
+    earlier: tuple[Call, ...] = ()
+
+    @property
+    def judged(self) -> list[Call]:
+        """The calls of the submission whose answers are judged, and compared with those of known mistakes."""
+        return [call for call in self.requests if not (call.source or call.is_read or call.is_aside)]
+
+    def until(self, call: Call | None) -> Calls:
+        """Return the requests up to one of them; all of them if it is not there."""
+        at = next((index for index, one in enumerate(self.requests) if one is call), len(self.requests))
+        return Calls(self.requests[: at + 1], self.earlier)
+
+
+class CaseFailed(Exception):
+    """A case fails: `why` was raised, an expectation that does not hold or an error, and it is about `calls`.
+    The last of them is the call that is complained about."""
+
+    def __init__(self, why: Exception, calls: Calls) -> None:
+        super().__init__(why, calls)
+        self.why, self.calls = why, calls
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the submission raised, or an expectation of what it returned does not hold."""
+        return isinstance(self.why, SubmissionFailed | ExpectationFailed)
+
+    def __str__(self) -> str:
+        return str(self.why)
 
 
 @dataclass(frozen=True)
@@ -176,8 +213,7 @@ class Student:
     """The base class of local and remote students."""
 
     def __init__(self) -> None:
-        self.trace: list[Call] = []
-        self.history: list[Call] | None = None  # all requests of one case, to write them as code
+        self._kept: list[Call] | None = None  # the requests of the innermost block of `keeping_calls`
         self._options: dict[str, Any] = {}
         self._measured = Measured()
         self._built: set[int] = set()
@@ -315,12 +351,26 @@ class Student:
         """
         return self._with(grad_mode="on" if is_on else "off", echo=True, hold=True)
 
+    @contextmanager
+    def keeping_calls(self, earlier: Sequence[Call] = ()) -> Iterator[list[Call]]:
+        """Keep the requests of the block in a list of its own; a block inside it keeps its own as well. Raise
+        what the block raises as CaseFailed with its requests and those made `earlier`."""
+        made: list[Call] = []
+        outer, self._kept = self._kept, made
+        try:
+            yield made
+        except CaseFailed:
+            raise
+        except Exception as error:
+            raise CaseFailed(error, Calls(tuple(made), tuple(earlier))) from error
+        finally:
+            self._kept = outer
+
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Perform one call and record it in the trace. Raises SubmissionFailed, WorkerLost."""
+        """Perform one call. Raises SubmissionFailed, WorkerLost."""
         helping = target is not None and target.id in self._built
         record = Call(name, args, kwargs, helping=helping, target=target, options=self._options)
-        self.trace.append(record)
-        self._remember(record)
+        self._keep(record)
         request = self._request(name, bare(target), args, kwargs, **self._options)
         request.functions = [_listening(function, record) for function in request.functions]
         try:
@@ -328,9 +378,12 @@ class Student:
         except SubmissionFailed as failure:
             record.error = failure.kinds
             raise
-        record.value = outcome.value
+        record.value = self._value_to_keep(outcome.value)
         self._note(outcome, record)
         return self._received(outcome.value)
+
+    def _value_to_keep(self, value: Any) -> Any:
+        return value
 
     def _request(
         self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any], **options: Any
@@ -408,7 +461,7 @@ class Student:
         value = self.perform(request).value
         if isinstance(value, Handle):
             self._built.add(value.id)
-        self._remember(Call(name, list(args), kwargs, value, source=source))
+        self._keep(Call(name, list(args), kwargs, value, source=source))
         return self._received(value)
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
@@ -450,12 +503,12 @@ class Student:
     def read(self, name: str, target: Handle) -> Any:
         """Return an attribute of an object in the worker."""
         value = self.perform(Request(name, bare(target), read=True)).value
-        self._remember(Call(name, [], {}, value, target=target, is_read=True))
+        self._keep(Call(name, [], {}, value, target=target, is_read=True))
         return self._received(value)
 
-    def _remember(self, call: Call) -> None:
-        if self.history is not None:
-            self.history.append(call)
+    def _keep(self, call: Call) -> None:
+        if self._kept is not None:
+            self._kept.append(call)
 
     def _received(self, value: Any) -> Any:
         if isinstance(value, Handle):
@@ -523,11 +576,7 @@ Result = TypeVar("Result")
 
 
 class CaseStudent(Student):
-    """The student of one case: it has its own trace, and its calls wait until the batch is sent."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.history = []
+    """The student of one case: it keeps its own calls, and they wait until the batch is sent."""
 
     def perform(self, request: Request) -> Outcome:
         hub = getcurrent().parent

@@ -46,13 +46,12 @@ from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.checks.base import CheckContext, PreparedKata
 from grader.checks.builtin import checks_of
-from grader.checks.runner import CheckResult, run_check
+from grader.checks.runner import CheckResult, run_check, smallest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.diagnosis.known_mistakes import KnownMistake, MistakeOfKey
 from grader.diagnosis.matcher import matcher_of
 from grader.edits.candidates import place_of_edit
 from grader.edits.walk import FAMILIES, mutations
-from grader.grading.report_builder import smallest
 from grader.kata import Kata, KataError
 from grader.worker.in_process import LocalStudent, run_forked
 

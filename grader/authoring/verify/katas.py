@@ -20,7 +20,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
@@ -45,7 +45,6 @@ from grader.course.known_solutions import DRAWING, Answers, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.diagnosis.matcher import FailedCheck, MistakeMatcher, matcher_of
-from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.grading.grader import Grader
 from grader.grading.session import GraderSettings, grade_file, lacks_library, open_grader
 from grader.kata import KataError
@@ -54,6 +53,7 @@ from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.student import CaseFailed
 
 SHIFT = 1_000_003  # added to every seed, and once more for each further draw
 DRAWS = 10  # with the draw of the verification itself
@@ -749,16 +749,14 @@ def _tried(check: Check, prepared: PreparedKata) -> tuple[Exception | None, int]
     all cases make at this rate."""
     student, calls = prepared.oracle.reference, 0
     context, cases = CheckContext(prepared.kata, prepared.oracle, student), check.cases[:TRIED]
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            for case in cases:
-                student.history = []
-                with suppress(ExpectationFailed, SubmissionFailed, Skip):
-                    check.judge(context, case)  # that a law refuses the reference is reported elsewhere
-                calls += len(student.history)
-    except Exception as error:
-        return error, 0
-    finally:
-        student.history = None
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for case in cases:
+            try:
+                with student.keeping_calls() as made:
+                    check.judge(context, case)
+            except CaseFailed as failed:  # that a law refuses the reference is reported elsewhere
+                if not (failed.is_refusal or isinstance(failed.why, Skip)):
+                    return failed.why, 0
+            calls += len(made)
     return None, calls * len(check.cases) // max(len(cases), 1)
