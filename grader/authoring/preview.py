@@ -23,10 +23,10 @@ from typing import Any
 
 import click
 
+from grader.answer_keys.answers import spread
 from grader.authoring.parallel import for_each
 from grader.authoring.release import keys
 from grader.authoring.verify.static_checks import missing_files, public_definitions
-from grader.cases.generation import spread
 from grader.checks.builtin import BUILTIN
 from grader.course.catalog import Course, CourseError, KataInfo, open_course, shorten
 from grader.course.files import parse, write_whole

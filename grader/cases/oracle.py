@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import AnsweredCases, Case, Cost, Expected, digest, numbered
+from grader.answer_keys.answers import AnsweredCases, Case, Cost, Expected, digest, numbered, spread
 from grader.answer_keys.file import Entry, KataKey, KeyFile, KeyUnusable, pack, write
 from grader.cases import generation, state
 from grader.course.catalog import Course, KataInfo, load_file
@@ -189,7 +189,7 @@ class Oracle:
         half = kata.bank_size // 2
         law_cases = {
             law.name: numbered(
-                generation.spread(
+                spread(
                     contiguous(self._draw_cases(f"the cases of `{law.name}`", law.draw, self.draws * half)),
                     half,
                 )
@@ -264,10 +264,10 @@ class Oracle:
                 by_corner.setdefault(self.kata.corner_of(case), []).append(case)
             strided = [case for case in by_corner.get("", []) if not is_contiguous(case)]
             if strided:
-                groups.setdefault(generation.LAYOUT, []).extend(generation.spread(strided, most))
+                groups.setdefault(generation.LAYOUT, []).extend(spread(strided, most))
             for name, group in by_corner.items():
                 size = plain if origin is drawn and not name else most
-                groups[name] += generation.spread(contiguous(group), size)
+                groups[name] += spread(contiguous(group), size)
         empty = next((name for name, group in groups.items() if not group), None)
         if empty is not None:
             what = f"the corner `{empty}` has no case" if empty else "every case belongs to a corner"

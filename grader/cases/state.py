@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from grader.answer_keys.answers import Case
-from grader.cases.generation import LAYOUT, spread
+from grader.answer_keys.answers import Case, spread
+from grader.cases.generation import LAYOUT
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves

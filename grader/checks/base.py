@@ -15,7 +15,6 @@ from typing import Any
 from grader.answer_keys.answers import Case, Expected
 from grader.cases.oracle import Oracle
 from grader.checks.parts import Parts, PartsStudent, Reached
-from grader.checks.parts import Skip as Skip
 from grader.course.catalog import KataInfo
 from grader.expect import ExpectationFailed
 from grader.kata import Arguments, Kata

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import Case
-from grader.cases import generation, state
+from grader.answer_keys.answers import Case, half, spread
+from grader.cases import state
 from grader.cases.generation import LAYOUT
 from grader.cases.oracle import Oracle
-from grader.checks.base import Check, CheckContext, Judge, Observation, Skip
+from grader.checks.base import Check, CheckContext, Judge, Observation
 from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Arguments, Kata, KataError, Law, hundredths
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
-from grader.worker.student import Call, Calls, CaseFailed
+from grader.worker.student import Call, Calls, CaseFailed, Skip
 
 GRADIENT_CASES = 6
 NUMBERS = {2: "two", 3: "three", 4: "four"}
@@ -97,15 +97,15 @@ def _left(kata: Kata, others: Iterable[BuiltinCheck]) -> int:
 
 
 def _half_reversed(cases: list[Case]) -> list[Case]:
-    return generation.half(cases)[::-1]
+    return half(cases)[::-1]
 
 
 def _gradient_cases(cases: list[Case]) -> list[Case]:
-    return generation.spread(cases, GRADIENT_CASES)
+    return spread(cases, GRADIENT_CASES)
 
 
 def _medium_sized(cases: list[Case]) -> list[Case]:
-    return generation.spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES - 1 : -1]
+    return spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES - 1 : -1]
 
 
 def _float64_only(cases: list[Case]) -> list[Case]:
@@ -242,12 +242,10 @@ def _leaves(seen: Observation, expected: Any, got: Any, name: str = "") -> list[
         return [(name, expected, got)] if hasattr(expected, "shape") else []
     if not holds_arrays(expected):
         return []  # Python numbers have no shape; `agrees_with_reference` judges them
-    other = f"{name} is {describe_type(got)}, where {describe_type(expected)} is due."
-    if isinstance(expected, dict) != isinstance(got, dict) or not isinstance(got, dict | list | tuple):
-        raise seen.complaint(other)
+    is_alike = isinstance(expected, dict) == isinstance(got, dict) and isinstance(got, dict | list | tuple)
+    if not is_alike or len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
+        raise seen.complaint(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
     keys = list(expected) if isinstance(expected, dict) else list(range(len(expected)))
-    if len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
-        raise seen.complaint(other)
     one = not name and keys == ["result"]
     return [
         leaf
@@ -511,7 +509,7 @@ def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
     cases = [Case(0, {})]
     if law.draw is not None:
         own = law.draw is not kata.draw
-        cases = oracle.answered.law_cases[law.name] if own else generation.half(oracle.answered.of_corner(""))
+        cases = oracle.answered.law_cases[law.name] if own else half(oracle.answered.of_corner(""))
         _require_arguments(kata, law, cases)
     return Check(law.name, law.title, law.points, cases, judge, law.parameters)
 

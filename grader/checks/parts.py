@@ -19,15 +19,7 @@ from grader.values.arrays import leaves
 from grader.worker.client import WorkerLost
 from grader.worker.protocol.codec import Handle
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import Call, Calls, Student
-
-
-class Skip(Exception):
-    """The check cannot judge this case; `reason` says why if the submission prevents it."""
-
-    def __init__(self, reason: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
+from grader.worker.student import Call, Calls, Skip, Student
 
 
 class NotWritten(Skip):

@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import Check, CheckContext, Judge, Skip
+from grader.checks.base import Check, CheckContext, Judge
 from grader.course.submission import written_answer
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport
 from grader.values.formatting import describe_type, show
-from grader.worker.student import Call, Calls, CaseFailed, RemoteObject, Student
+from grader.worker.student import Call, Calls, CaseFailed, RemoteObject, Skip, Student
 
 WORTH = 100  # hundredths of a point for each question
 CLOSE = 0.005  # the largest relative error of a number with a fraction

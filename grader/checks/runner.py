@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import Check, CheckContext, Skip
+from grader.checks.base import Check, CheckContext
 from grader.checks.builtin import BUILTIN, agrees_with_reference
 from grader.checks.parts import PartsStudent, Reached, written_calls
 from grader.expect import ExpectationFailed, SubmissionFailed
@@ -25,7 +25,7 @@ from grader.values.comparison import Difference, Tolerance, first_difference, pl
 from grader.values.formatting import describe
 from grader.worker.client import WorkerLost
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call, Calls, CaseFailed, RemoteObject, Student, run_together
+from grader.worker.student import Call, Calls, CaseFailed, RemoteObject, Skip, Student, run_together
 
 UNPACKED = re.compile(r"values to unpack \(expected (\d+)")
 PRODUCT = re.compile(r"mismatch in its core dimension 0.*\(size (\d+) is different from (\d+)\)")

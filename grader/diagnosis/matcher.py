@@ -21,8 +21,7 @@ from grader.cases.state import EARLIER_CALLS
 from grader.checks.builtin import BUILTIN, agrees_with_reference, has_the_right_gradients
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult
-from grader.diagnosis.known_mistakes import KnownMistake
-from grader.diagnosis.similarity import ComparedFailure, RecordedFailure
+from grader.diagnosis.known_mistakes import ComparedFailure, KnownMistake, RecordedFailure
 from grader.kata import Kata
 from grader.report import Mistake
 from grader.values.arrays import distinct_values

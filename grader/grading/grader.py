@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -29,11 +29,11 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission, first_use
-from grader.grading.missing_return import missing_return, reported_once
+from grader.grading.missing_return import MissingReturn, missing_return, reported_once
 from grader.grading.report_builder import as_check, as_repair, in_torch
-from grader.grading.submission_run import JudgingStopped, judge_submission, limited
+from grader.grading.submission_run import JudgedSubmission, JudgingStopped, judge_submission, limited
 from grader.kata import Kata, Library, hundredths
-from grader.report import CheckReport, Cost, Isolation, KataReport, Mistake, Part, Provenance
+from grader.report import CheckReport, Isolation, KataReport, Mistake, Provenance
 from grader.report_texts import bounded, with_places
 from grader.worker.fork_server import WorkerFactory
 
@@ -159,30 +159,69 @@ class Grader:
         if submission.as_tensors:
             self.factories[submission.library]  # starts while the kata is loaded
         prepared = self.prepare(submission.info, submission.library)
-        broken = _check_rules(prepared.kata, submission)
-        judged = _Judged(broken) if broken else self._judge(prepared, submission, is_outdated)
-        checks = self._with_shortcuts(prepared.kata, submission, judged.checks)
-        passed = not judged.parts and all(check.status in ("passed", "skipped") for check in checks)
-        if prepared.kata.questions:
-            passed = sum(check.score for check in checks) >= PASSES_FROM * len(prepared.kata.questions)
-        report = KataReport(
-            submission.info.name,
-            submission.info.track,
-            "passed" if passed else "failed",
-            submission.info.max_score,
-            time.monotonic() - began,
-            checks=tuple(checks),
-            output=judged.output,
-            digest=hashlib.sha256(submission.source.encode()).hexdigest(),
-            cost=judged.cost if passed else None,
-            parts=judged.parts,
-            library=submission.library if submission.as_tensors else "",
-        )
-        unexplained = None
-        if judged.unexplained and not prepared.kata.questions:  # a search would answer a question
-            factory = self.factories[prepared.kata.library]
-            unexplained = Unexplained(prepared, submission, factory, self.device, judged.unexplained)
-        return Graded(bounded(report), judged.isolation, unexplained)
+        kata, source = prepared.kata, submission.source
+        if broken := _broken_rule(kata, source):
+            return Graded(_report(submission, kata, [broken], time.monotonic() - began))
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
+            judged = judge_submission(self.factories, self.device, prepared, submission, is_outdated)
+            explained = self._explain(prepared, judged, source)
+            checks = self._reported(prepared, submission, judged, explained)
+        seconds = time.monotonic() - began
+        report = _report(submission, kata, checks, seconds, judged)
+        if explained.is_enough or kata.questions:  # a search would answer a question
+            return Graded(report, judged.isolation)
+        factory = self.factories[kata.library]
+        unexplained = Unexplained(prepared, submission, factory, self.device, judged.results)
+        return Graded(report, judged.isolation, unexplained)
+
+    def _explain(self, prepared: PreparedKata, judged: JudgedSubmission, source: str) -> _Explanation:
+        """Return why checks fail: a missing `return`, or the mistakes that are found in NAMING_SECONDS."""
+        if not judged.fails:
+            return _Explanation(is_enough=True)
+        if missing := missing_return(judged.results, source):
+            return _Explanation(missing, is_enough=True)
+        naming: Naming | None = None
+        with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
+            naming = self.matcher(prepared).naming(judged.results, source)
+            naming.run()
+        found = naming.found if naming else {}
+        is_named = any(m.certain and m.id not in GENERAL for m in found.values())  # those say no place
+        is_enough = is_named or bool(judged.parts) or _raises_unwritten(source, judged.results)
+        return _Explanation(None, found, is_enough)
+
+    def _reported(
+        self,
+        prepared: PreparedKata,
+        submission: Submission,
+        judged: JudgedSubmission,
+        explained: _Explanation,
+    ) -> list[CheckReport]:
+        """Return what the report says of each check."""
+        kata, source = prepared.kata, submission.source
+        stub = text_of(self.course.stub(prepared.info)) if judged.fails else ""
+        free = unearned(judged.results, judged.context)
+        checks = [
+            as_check(
+                result,
+                kata,
+                explained.mistakes.get(result.check.name),
+                free.get(result.check.name, ""),
+                source,
+                judged.printed.get(result.check.name, ""),
+                stub,
+                judged.parts,
+                submission.as_tensors,
+            )
+            for result in judged.results
+        ]
+        if submission.as_tensors:
+            checks = list(map(in_torch, checks))
+        if explained.missing:
+            checks = reported_once(checks, explained.missing)
+        if kata.written:
+            checks += written_answers(kata, source)
+        return self._with_shortcuts(kata, submission, checks)
 
     def _with_shortcuts(
         self, kata: Kata, submission: Submission, checks: list[CheckReport]
@@ -200,54 +239,6 @@ class Grader:
             return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]
         return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
 
-    def _judge(
-        self, prepared: PreparedKata, submission: Submission, is_outdated: Callable[[], bool]
-    ) -> _Judged:
-        source = submission.source
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
-            judged = judge_submission(self.factories, self.device, prepared, submission, is_outdated)
-            results = judged.results
-            failed = any(result.failures for result in results)
-            missing = missing_return(results, source) if failed else None
-            mistakes = self._named(prepared, results, source) if failed and not missing else {}
-            stub = text_of(self.course.stub(prepared.info)) if failed else ""
-            free = unearned(results, judged.context)
-            checks = [
-                as_check(
-                    result,
-                    prepared.kata,
-                    mistakes.get(result.check.name),
-                    free.get(result.check.name, ""),
-                    source,
-                    judged.printed.get(result.check.name, ""),
-                    stub,
-                    judged.parts,
-                    submission.as_tensors,
-                )
-                for result in results
-            ]
-            if submission.as_tensors:
-                checks = list(map(in_torch, checks))
-            checks = reported_once(checks, missing) if missing else checks
-            checks += written_answers(prepared.kata, source) if prepared.kata.written else []
-            # a general name says no place
-            own = [m for m in mistakes.values() if m.certain and m.id not in GENERAL]
-            explained = not failed or missing or own or judged.parts or _raises_unwritten(source, results)
-            parts = judged.parts.verdicts() if judged.parts else ()
-            unexplained = () if explained else results
-            return _Judged(checks, judged.output, judged.cost, unexplained, parts, judged.isolation)
-
-    def _named(
-        self, prepared: PreparedKata, results: Sequence[CheckResult], source: str
-    ) -> dict[str, Mistake]:
-        """Return the mistakes that explain failed checks, as far as they are found in NAMING_SECONDS."""
-        naming: Naming | None = None
-        with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
-            naming = self.matcher(prepared).naming(results, source)
-            naming.run()
-        return naming.found if naming else {}
-
 
 def _installed(package: str) -> str:
     from importlib.metadata import version  # takes longer to import than a kata to judge
@@ -256,17 +247,41 @@ def _installed(package: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """The checks of a submission, what it printed, what it costs if it passes, and all results if no mistake
-    explains them and every part is written; the verdict on each part if some are not. Without a worker there
-    is no isolation."""
+class _Explanation:
+    """Why checks fail: a missing `return`, or the mistakes by name of the check. If that is enough, no search
+    for the place is due."""
 
-    checks: list[CheckReport]
-    output: str = ""
-    cost: Cost | None = None
-    unexplained: Sequence[CheckResult] = ()
-    parts: tuple[Part, ...] = ()
-    isolation: Isolation | None = None
+    missing: MissingReturn | None = None
+    mistakes: Mapping[str, Mistake] = field(default_factory=dict)
+    is_enough: bool = False
+
+
+def _report(
+    submission: Submission,
+    kata: Kata,
+    checks: Sequence[CheckReport],
+    seconds: float,
+    judged: JudgedSubmission | None = None,
+) -> KataReport:
+    """Return the report of a kata; without `judged`, no worker has run the submission."""
+    parts = judged.parts.verdicts() if judged and judged.parts else ()
+    passed = not parts and all(check.status in ("passed", "skipped") for check in checks)
+    if kata.questions:
+        passed = sum(check.score for check in checks) >= PASSES_FROM * len(kata.questions)
+    report = KataReport(
+        submission.info.name,
+        submission.info.track,
+        "passed" if passed else "failed",
+        submission.info.max_score,
+        seconds,
+        checks=tuple(checks),
+        output=judged.output if judged else "",
+        digest=hashlib.sha256(submission.source.encode()).hexdigest(),
+        cost=judged.cost if judged and passed else None,
+        parts=parts,
+        library=submission.library if submission.as_tensors else "",
+    )
+    return bounded(report)
 
 
 def _raises_unwritten(source: str, results: Sequence[CheckResult]) -> bool:
@@ -277,16 +292,12 @@ def _raises_unwritten(source: str, results: Sequence[CheckResult]) -> bool:
     return any("NotImplementedError" in call.error for call in calls)
 
 
-def _check_rules(kata: Kata, submission: Submission) -> list[CheckReport]:
-    """Return one failed check if the source breaks a rule of the kata, else an empty list."""
+def _broken_rule(kata: Kata, source: str) -> CheckReport | None:
+    """Return a failed check if the source breaks a rule of the kata."""
     for rule in kata.rules:
-        broken = first_use(submission.source, rule.forbidden)
+        broken = first_use(source, rule.forbidden)
         if broken:
             message = f"A rule of this kata is broken: line {broken[1]} uses {broken[0]}. {rule.because}"
-            points = hundredths(kata.points)
-            return [
-                CheckReport(
-                    "keeps_the_rules", "The code keeps the rules of the kata.", "failed", 0, points, message
-                )
-            ]
-    return []
+            title, points = "The code keeps the rules of the kata.", hundredths(kata.points)
+            return CheckReport("keeps_the_rules", title, "failed", 0, points, message)
+    return None

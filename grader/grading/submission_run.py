@@ -131,6 +131,11 @@ class JudgedSubmission:
     cost: Cost | None
     parts: JudgedParts | None
 
+    @property
+    def fails(self) -> bool:
+        """Whether a check fails."""
+        return any(result.failures for result in self.results)
+
 
 def judge_submission(
     factories: Mapping[str, WorkerFactory],

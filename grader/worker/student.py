@@ -156,6 +156,14 @@ class Calls:
         return Calls(self.requests[: at + 1], self.earlier)
 
 
+class Skip(Exception):
+    """The check cannot judge this case; `reason` says why if the submission prevents it."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class CaseFailed(Exception):
     """A case fails: `why` was raised, an expectation that does not hold or an error, and it is about `calls`.
     The last of them is the call that is complained about."""

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.answer_keys.answers import spread
 from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.authoring.release.keys import entry_of
-from grader.cases.generation import SEED, spread
+from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected

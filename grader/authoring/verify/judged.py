@@ -29,8 +29,8 @@ from grader.checks.runner import CheckResult, run_check, unearned
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
 from grader.course.known_solutions import Answers
+from grader.diagnosis.known_mistakes import RecordedFailure, record
 from grader.diagnosis.matcher import FailedCheck
-from grader.diagnosis.similarity import RecordedFailure, record
 from grader.report import CheckStatus
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Malformed
@@ -49,7 +49,6 @@ JUDGING = (
     "course",
     "diagnosis/known_mistakes.py",
     "diagnosis/matcher.py",
-    "diagnosis/similarity.py",
     "errors.py",
     "expect.py",
     "grading",

@@ -36,7 +36,7 @@ from grader.authoring.verify.static_checks import last_line, line_of_definition,
 from grader.authoring.verify.time_limit import TookTooLong, limited_time
 from grader.authoring.verify.trivial import MOST, points_of_trivial_answers
 from grader.cases.generation import SEED
-from grader.checks.base import Check, CheckContext, PreparedKata, Skip
+from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, CourseError, KataInfo
@@ -53,7 +53,7 @@ from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import CaseFailed
+from grader.worker.student import CaseFailed, Skip
 
 SHIFT = 1_000_003  # added to every seed, and once more for each further draw
 DRAWS = 10  # with the draw of the verification itself
