@@ -128,7 +128,7 @@ class CheckContext:
             found = self.ask(case.arguments)
         changed = tuple((call, name) for call, name, _ in watched.changed_arguments)
         if not isinstance(self.student, PartsStudent):
-            return replace(found, changed=changed)
+            return replace(found, changed=changed) if changed else found
         reached = Reached()
         reached.add(self.student.reached)
         reached.wrong |= self._wrong_parts(self.student, case, found)

@@ -153,8 +153,9 @@ def argument_of(call: Call, name: str) -> str:
 
 def _call_that_returned(value: Any, calls: Calls) -> Call | None:
     """Return the call that returned a value, or a list of its numbers; None if no call did."""
-    found = next((call for call in calls.judged if _returned(call, value)), None)
-    return found or next((call for call in calls.judged if _holds_the_numbers(call.value, value)), None)
+    judged = calls.judged
+    found = next((call for call in judged if _returned(call, value)), None)
+    return found or next((call for call in judged if _holds_the_numbers(call.value, value)), None)
 
 
 def _returned(call: Call, value: Any) -> bool:

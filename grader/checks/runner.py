@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,8 +88,7 @@ def shares_memory(value: Any, array: np.ndarray[Any, Any]) -> bool:
     return any(part is not None and np.may_share_memory(part, array) for part in parts)
 
 
-@dataclass(frozen=True)
-class JudgedCase:
+class JudgedCase(NamedTuple):
     """What a check says about one case: how it fails, or why it is skipped; neither if it passes. `reached`
     are the parts that it has called, if some are not written."""
 
@@ -144,8 +143,8 @@ class CheckAborted(Exception):
 
 def run_check(check: Check, context: CheckContext) -> CheckResult:
     """Judge every case of the check. Raises CheckAborted if the worker is lost."""
-    left_out = tuple(filter(context.leaves_out, check.cases))
-    cases = [case for case in check.cases if case not in left_out]
+    left_out = [case for case in check.cases if context.leaves_out(case)] if context.is_translated else []
+    cases = [case for case in check.cases if case not in left_out] if left_out else check.cases
     ended: list[JudgedCase] = []
 
     def judge(case: Case, student: Student) -> JudgedCase:
@@ -155,16 +154,20 @@ def run_check(check: Check, context: CheckContext) -> CheckResult:
     try:
         judged = list(run_together(context.student, [partial(judge, case) for case in cases]))
     except CheckAborted as lost:
-        before = [one.reached for one in ended if one.reached]
-        raise CheckAborted(lost.failure, [*before, *lost.reached]) from None
+        raise CheckAborted(lost.failure, [*_reached_in(ended), *lost.reached]) from None
+    skipped = [one.skip for one in judged if one.skip is not None]
     return CheckResult(
         check,
-        tuple(one.failure for one in judged if one.failure),
-        tuple(one.case for one in judged if one.skip is None),
+        [one.failure for one in judged if one.failure is not None],
+        [one.case for one in judged if one.skip is None] if skipped else cases,
         left_out,
-        next((one.skip.reason for one in judged if one.skip and one.skip.reason), ""),
-        tuple(one.reached for one in judged if one.reached),
+        next((skip.reason for skip in skipped if skip.reason), ""),
+        _reached_in(judged) if context.parts else (),
     )
+
+
+def _reached_in(judged: Sequence[JudgedCase]) -> list[Reached]:
+    return [one.reached for one in judged if one.reached is not None]
 
 
 def judge_case(check: Check, context: CheckContext, case: Case, student: Student) -> JudgedCase:

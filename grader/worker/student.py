@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from greenlet import getcurrent, greenlet
 
@@ -138,8 +138,7 @@ class Call:
     is_aside: bool = False
 
 
-@dataclass(frozen=True)
-class Calls:
+class Calls(NamedTuple):
     """The requests that a verdict is about, in order, and those made `earlier`, on which they may depend."""
 
     requests: tuple[Call, ...] = ()
@@ -215,6 +214,24 @@ class Measured:
     entangled: bool = False
     left_changed: str = ""
     detour: int = 0
+
+
+class KeptCalls:
+    """A block of `Student.keeping_calls`, which gives the list of its requests."""
+
+    def __init__(self, student: Student, earlier: Sequence[Call]) -> None:
+        self._student, self._earlier = student, earlier
+        self._made: list[Call] = []
+        self._outer: list[Call] | None = None
+
+    def __enter__(self) -> list[Call]:
+        self._outer, self._student._kept = self._student._kept, self._made
+        return self._made
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._student._kept = self._outer
+        if isinstance(error, Exception) and not isinstance(error, CaseFailed):
+            raise CaseFailed(error, Calls(tuple(self._made), tuple(self._earlier))) from error
 
 
 class Student:
@@ -359,20 +376,10 @@ class Student:
         """
         return self._with(grad_mode="on" if is_on else "off", echo=True, hold=True)
 
-    @contextmanager
-    def keeping_calls(self, earlier: Sequence[Call] = ()) -> Iterator[list[Call]]:
+    def keeping_calls(self, earlier: Sequence[Call] = ()) -> KeptCalls:
         """Keep the requests of the block in a list of its own; a block inside it keeps its own as well. Raise
         what the block raises as CaseFailed with its requests and those made `earlier`."""
-        made: list[Call] = []
-        outer, self._kept = self._kept, made
-        try:
-            yield made
-        except CaseFailed:
-            raise
-        except Exception as error:
-            raise CaseFailed(error, Calls(tuple(made), tuple(earlier))) from error
-        finally:
-            self._kept = outer
+        return KeptCalls(self, earlier)
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform one call. Raises SubmissionFailed, WorkerLost."""
