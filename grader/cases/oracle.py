@@ -31,7 +31,7 @@ from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out,
 from grader.values.formatting import show
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call, Calls, CaseFailed, LargestTensor, RemoteObject, Student
+from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, LargestTensor, RemoteObject, Student
 
 LARGEST_FILE = 64 * 2**20
 LARGEST_CACHE = 256 * 2**20  # bytes of all files; those of seventy katas take a tenth
@@ -123,7 +123,7 @@ def measured(kata: Kata, student: Student, case: Arguments) -> tuple[int, Larges
 
 def _calls(kata: Kata, student: Student, case: Arguments) -> list[Call]:
     """Return the calls of a case that do not build an object."""
-    with student.keeping_calls() as made:
+    with KeptCalls(student) as made:
         kata.observed(student, case)
     calls = Calls(tuple(made)).judged
     given = [value for call in calls for value in (*call.args, *call.kwargs.values())]

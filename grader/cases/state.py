@@ -16,7 +16,7 @@ from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves
 from grader.values.comparison import Difference, Tolerance, first_difference
 from grader.worker.protocol.codec import Handle
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import Call, Calls, RemoteObject, Student
+from grader.worker.student import Call, Calls, KeptCalls, RemoteObject, Student
 
 SWITCHES = ("train", "eval", "double", "float")  # methods that change how a module answers
 PLAIN_CASES = 3
@@ -68,7 +68,7 @@ class Revisited(Student):
 
     `uses` are the calls that a case makes on each object; `earlier` are those of a run before, by which the
     other calls are made up. Calls that raise since the made up inputs do not fit count for nothing. Its calls
-    are made in a block of `keeping_calls`.
+    are made in a block of `KeptCalls`.
     """
 
     def __init__(self, student: Student, earlier: list[list[Use]], is_double: bool = False) -> None:
@@ -206,9 +206,9 @@ def findings(
     Raises CaseFailed."""
     answer = case, first, tolerance
     if kata.library == "torch":
-        with student.keeping_calls() as made:
+        with KeptCalls(student) as made:
             yield from _with_calls(_in_grad_modes(kata, student, *answer), made)
-    with student.keeping_calls() as before, student.holding_results() as held:
+    with KeptCalls(student) as before, student.holding_results() as held:
         dict(kata.observed(student, case))
         try:
             kata.observed(student, other_values(case))
@@ -216,17 +216,17 @@ def findings(
             yield Finding(RAISED, "", None, Calls(tuple(before)))
         for other in others:
             _attempt(kata, student, other)
-        with student.keeping_calls(before) as made:
+        with KeptCalls(student, before) as made:
             yield from _with_calls(_compared("again", kata, student, *answer), made, before)
     kinds = {"overwritten": held.overwritten, "shared": held.shared, "entangled": held.entangled}
     found = ((kind, SENTENCES[kind], None) for kind, is_found in kinds.items() if is_found)
     yield from _with_calls(found, made, before)
     plain = Revisited(student, [])
-    with plain.keeping_calls():
+    with KeptCalls(plain):
         kata.observed(plain, case)
     if any(map(_calls_of_module, plain.uses)):
         module = Revisited(student, plain.uses, float_dtype(case) == "float64")
-        with module.keeping_calls() as made:
+        with KeptCalls(module) as made:
             yield from _with_calls(_of_modules(kata, module, *answer), made)
 
 

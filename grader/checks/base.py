@@ -21,7 +21,7 @@ from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, float_dtype, leaves
 from grader.values.comparison import Difference, first_difference, plain_dtype
 from grader.worker.client import WorkerLost
-from grader.worker.student import Call, Calls, CaseFailed, Student
+from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, Student
 
 #: PyTorch has next to no operations for most of these, and uint8 is a mask where it is an index.
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -138,7 +138,7 @@ class CheckContext:
         """Return the answer to the arguments of a case, which may depend on the calls made `earlier`. Raises
         CaseFailed if the worker is lost."""
         try:
-            with self.student.keeping_calls(earlier) as made:
+            with KeptCalls(self.student, earlier) as made:
                 values = dict(self.kata.observed(self.student, arguments))
         except CaseFailed as failed:
             if isinstance(failed.why, WorkerLost):

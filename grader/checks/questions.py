@@ -19,7 +19,7 @@ from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport
 from grader.values.formatting import describe_type, show
-from grader.worker.student import Call, Calls, CaseFailed, RemoteObject, Skip, Student
+from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, RemoteObject, Skip, Student
 
 WORTH = 100  # hundredths of a point for each question
 CLOSE = 0.005  # the largest relative error of a number with a fraction
@@ -74,7 +74,7 @@ def _judge_of(name: str, nudge: str) -> Judge:
 
 def _answer(student: Student, name: str, case: Case) -> tuple[Any, Call]:
     """Return the answer to a question in its plain form, and the call that has it."""
-    with student.keeping_calls() as made:
+    with KeptCalls(student) as made:
         try:
             answer = plain(student.constant(name, **case.arguments))
         except SubmissionFailed as failure:

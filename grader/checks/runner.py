@@ -25,7 +25,16 @@ from grader.values.comparison import Difference, Tolerance, first_difference, pl
 from grader.values.formatting import describe
 from grader.worker.client import WorkerLost
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call, Calls, CaseFailed, RemoteObject, Skip, Student, run_together
+from grader.worker.student import (
+    Call,
+    Calls,
+    CaseFailed,
+    KeptCalls,
+    RemoteObject,
+    Skip,
+    Student,
+    run_together,
+)
 
 UNPACKED = re.compile(r"values to unpack \(expected (\d+)")
 PRODUCT = re.compile(r"mismatch in its core dimension 0.*\(size (\d+) is different from (\d+)\)")
@@ -174,7 +183,7 @@ def judge_case(check: Check, context: CheckContext, case: Case, student: Student
     """Return what a check says about one case. Raises CheckAborted if the worker is lost."""
     context = context.for_student(student)
     try:
-        with context.student.keeping_calls():
+        with KeptCalls(context.student):
             check.judge(context, case)
     except CaseFailed as failed:
         return _not_passed(context, case, failed.why, failed.calls)

@@ -9,7 +9,7 @@
     with student.recording_gradients() as tape: tape.gradients
     with student.pretending_device() as life: life.devices
 
-    with student.keeping_calls() as made:  made lists the requests of the block
+A `KeptCalls` block keeps the calls that a verdict is about.
 
 Represent the submission's functions and objects in the grader by proxies.
 
@@ -217,9 +217,10 @@ class Measured:
 
 
 class KeptCalls:
-    """A block of `Student.keeping_calls`, which gives the list of its requests."""
+    """A block that keeps the requests to a student in a list of its own; a block inside it does so as well.
+    What the block raises is raised as CaseFailed, with its requests and those made `earlier`."""
 
-    def __init__(self, student: Student, earlier: Sequence[Call]) -> None:
+    def __init__(self, student: Student, earlier: Sequence[Call] = ()) -> None:
         self._student, self._earlier = student, earlier
         self._made: list[Call] = []
         self._outer: list[Call] | None = None
@@ -238,7 +239,7 @@ class Student:
     """The base class of local and remote students."""
 
     def __init__(self) -> None:
-        self._kept: list[Call] | None = None  # the requests of the innermost block of `keeping_calls`
+        self._kept: list[Call] | None = None  # the requests of the innermost block of `KeptCalls`
         self._options: dict[str, Any] = {}
         self._measured = Measured()
         self._built: set[int] = set()
@@ -375,11 +376,6 @@ class Student:
             expect.true(not mode.left_changed, "The mode is as it was.")
         """
         return self._with(grad_mode="on" if is_on else "off", echo=True, hold=True)
-
-    def keeping_calls(self, earlier: Sequence[Call] = ()) -> KeptCalls:
-        """Keep the requests of the block in a list of its own; a block inside it keeps its own as well. Raise
-        what the block raises as CaseFailed with its requests and those made `earlier`."""
-        return KeptCalls(self, earlier)
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform one call. Raises SubmissionFailed, WorkerLost."""

@@ -12,7 +12,7 @@ from grader.checks.runner import CheckResult, is_trivial, judge_case
 from grader.expect import ExpectationFailed
 from grader.grading.report_builder import as_check
 from grader.worker.protocol.messages import Outcome
-from grader.worker.student import Call, Calls, Student
+from grader.worker.student import Call, Calls, KeptCalls, Student
 
 TEXT = "    if isinstance(x, str): raise ValueError\n"
 
@@ -439,7 +439,7 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
     student.perform = lambda _: Outcome(np.ones((rows, 4)))
 
     def judge(_context, _case):
-        with student.keeping_calls() as made:
+        with KeptCalls(student) as made:
             one, two = student.split(np.zeros(3))
         observed = {"one": one, "two": two}
         told = builtin._one_for_several(Observation(observed, None, Calls(tuple(made))))

@@ -15,7 +15,7 @@ from grader.worker.fork_server import Process
 from grader.worker.protocol.channel import Channel
 from grader.worker.protocol.codec import encode
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import Calls, CaseFailed
+from grader.worker.student import Calls, CaseFailed, KeptCalls
 
 CACHE = """
     import numpy as np
@@ -60,7 +60,7 @@ class TestBoth:
         student = meet("def f(counter): return counter.up()")
         source = "class Counter:\n    n = 0\n    def up(self):\n        self.n += 1\n        return self.n\n"
         counter = student.build(source, "Counter")
-        with student.keeping_calls() as made:
+        with KeptCalls(student) as made:
             assert [student.f(counter), counter.up()] == [1, 2]
         assert [(call.name, call.helping) for call in Calls(tuple(made)).judged] == [
             ("f", False),
@@ -87,7 +87,7 @@ class TestBoth:
 
     def test_an_error_is_told_with_kinds_message_and_line(self, meet):
         student = meet("def f(x):\n    raise ValueError('no ' + x)")
-        with pytest.raises(CaseFailed) as caught, student.keeping_calls():
+        with pytest.raises(CaseFailed) as caught, KeptCalls(student):
             student.f("way")
         assert isinstance(caught.value.why, SubmissionFailed)
         assert caught.value.why.kinds == ("ValueError", "Exception")
@@ -153,7 +153,7 @@ class TestBoth:
 
     def test_every_call_is_written_down(self, meet):
         student = meet(CACHE)
-        with student.keeping_calls() as made:
+        with KeptCalls(student) as made:
             cache = student.Cache()
             cache.append(1)
             student.total(cache)
@@ -163,11 +163,11 @@ class TestBoth:
     def test_a_block_keeps_its_own_calls_and_an_error_has_them_all(self, meet):
         student = meet("def f(*xs):\n    return [1 / x for x in xs]")
         student.f(1)  # which is outside of a block, and kept nowhere
-        with student.keeping_calls() as outer:
+        with KeptCalls(student) as outer:
             student.f(2)
-            with student.keeping_calls() as inner:
+            with KeptCalls(student) as inner:
                 student.f(4)
-            with pytest.raises(CaseFailed) as caught, student.keeping_calls(inner) as failing:
+            with pytest.raises(CaseFailed) as caught, KeptCalls(student, inner) as failing:
                 [student.f(5), student.f(0)]
             student.f(8)
         given = [[call.args for call in made] for made in (outer, inner, failing)]

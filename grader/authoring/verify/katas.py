@@ -53,7 +53,7 @@ from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import CaseFailed, Skip
+from grader.worker.student import CaseFailed, KeptCalls, Skip
 
 SHIFT = 1_000_003  # added to every seed, and once more for each further draw
 DRAWS = 10  # with the draw of the verification itself
@@ -753,7 +753,7 @@ def _tried(check: Check, prepared: PreparedKata) -> tuple[Exception | None, int]
         warnings.simplefilter("ignore")
         for case in cases:
             try:
-                with student.keeping_calls() as made:
+                with KeptCalls(student) as made:
                     check.judge(context, case)
             except CaseFailed as failed:  # that a law refuses the reference is reported elsewhere
                 if not (failed.is_refusal or isinstance(failed.why, Skip)):
