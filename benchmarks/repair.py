@@ -117,10 +117,10 @@ def measure(grader: Grader, info: KataInfo, source: str, lines: set[int]) -> tup
         return None
     if report.mistake:
         return Row(wrong=1, named=1), report
-    report = graded.locate(SearchOptions())
+    report, seconds = graded.locate(SearchOptions())
     proven = {repair.place.line for repair in report.repairs}
     raised = {check.place.line for check in report.checks if check.place}
-    row = Row(wrong=1, seconds=[graded.search_seconds], true=bool(lines & (proven | raised)))
+    row = Row(wrong=1, seconds=[seconds], true=bool(lines & (proven | raised)))
     row.proven = bool(proven)
     row.raised = bool(raised and not proven)
     return row, report
@@ -159,7 +159,7 @@ def false_places(grader: Grader, course: Course, info: KataInfo) -> tuple[int, i
     """Return the number of right answers, and for how many of them a place is shown."""
     sources = standalone_sources(course, info, "variants").values()
     graded = [grader.grade(parse(info, source, f"{info.name}.py")) for source in sources]
-    return len(graded), sum(bool(one.locate(SearchOptions()).repairs) for one in graded)
+    return len(graded), sum(bool(one.locate(SearchOptions()).report.repairs) for one in graded)
 
 
 def infos_of(course: Course, names: list[str]) -> list[KataInfo]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from grader.values.arrays import weight
 from grader.values.comparison import Precision, precision_of
 
 VERSION = 4
+FEWEST = 8  # the smallest number of cases that `half` returns, if there are as many
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,19 @@ class Case:
 def numbered(arguments: Iterable[Arguments]) -> list[Case]:
     """Return the cases with these arguments."""
     return [Case(index, given) for index, given in enumerate(arguments)]
+
+
+def half(cases: list[Item]) -> list[Item]:
+    """Return half of the cases, at least FEWEST: for checks that call the submission again for each case."""
+    return spread(cases, max(FEWEST, len(cases) // 2))
+
+
+def spread(cases: list[Item], size: int) -> list[Item]:
+    """Return `size` of the cases at even distances, with the first and the last, which are the smallest and
+    the largest."""
+    if len(cases) <= size:
+        return cases
+    return [cases[round(i * (len(cases) - 1) / max(size - 1, 1))] for i in range(size)]
 
 
 @dataclass

@@ -17,7 +17,6 @@ Item = TypeVar("Item")
 
 SEED = 20170612
 LAYOUT = "any_memory_layout"  # the corner of cases whose arrays are not contiguous
-FEWEST = 8  # the smallest number of cases that `half` returns, if there are as many
 DRAWS = 3  # cases drawn for each one kept, since Hypothesis repeats cases and those kept are spread by size
 
 
@@ -46,19 +45,6 @@ def require_sendable(case: Arguments) -> None:
         except Malformed as error:
             advice = "draw the numbers that it is made from, and make it with student.build"
             raise KataError(f"the argument `{name}`: {error} to the worker; {advice}") from None
-
-
-def spread(cases: list[Item], size: int) -> list[Item]:
-    """Return `size` of the cases at even distances, with the first and the last, which are the smallest and
-    the largest."""
-    if len(cases) <= size:
-        return cases
-    return [cases[round(i * (len(cases) - 1) / max(size - 1, 1))] for i in range(size)]
-
-
-def half(cases: list[Item]) -> list[Item]:
-    """Return half of the cases, at least FEWEST: for checks that call the submission again for each case."""
-    return spread(cases, max(FEWEST, len(cases) // 2))
 
 
 def for_all(draw_case: DrawCase, check: Callable[[Arguments], None], examples: int = 20) -> None:

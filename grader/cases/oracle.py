@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import AnsweredCases, Case, Cost, Expected, digest, numbered
+from grader.answer_keys.answers import AnsweredCases, Case, Cost, Expected, digest, numbered, spread
 from grader.answer_keys.file import Entry, KataKey, KeyFile, KeyUnusable, pack, write
 from grader.cases import generation, state
 from grader.course.catalog import Course, KataInfo, load_file
@@ -31,7 +31,7 @@ from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out,
 from grader.values.formatting import show
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call, LargestTensor, RemoteObject, Student
+from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, LargestTensor, RemoteObject, Student
 
 LARGEST_FILE = 64 * 2**20
 LARGEST_CACHE = 256 * 2**20  # bytes of all files; those of seventy katas take a tenth
@@ -123,12 +123,13 @@ def measured(kata: Kata, student: Student, case: Arguments) -> tuple[int, Larges
 
 def _calls(kata: Kata, student: Student, case: Arguments) -> list[Call]:
     """Return the calls of a case that do not build an object."""
-    student.trace.clear()
-    kata.observed(student, case)
-    given = [value for call in student.trace for value in (*call.args, *call.kwargs.values())]
+    with KeptCalls(student) as made:
+        kata.observed(student, case)
+    calls = Calls(tuple(made)).judged
+    given = [value for call in calls for value in (*call.args, *call.kwargs.values())]
     if any(callable(v) and not isinstance(v, RemoteObject) and not hasattr(v, "shape") for v in given):
         raise CostUnknown
-    return [call for call in student.trace if not isinstance(call.value, Handle)]
+    return [call for call in calls if not isinstance(call.value, Handle)]
 
 
 CORNER_CASES = 12  # cases kept for each corner
@@ -188,7 +189,7 @@ class Oracle:
         half = kata.bank_size // 2
         law_cases = {
             law.name: numbered(
-                generation.spread(
+                spread(
                     contiguous(self._draw_cases(f"the cases of `{law.name}`", law.draw, self.draws * half)),
                     half,
                 )
@@ -210,11 +211,10 @@ class Oracle:
             kinds = {*state.CASTS, "training"} if corners[case.index] else set()
             tolerance = case.precision.tolerance(self.kata.roundings)
             native, others = answers[case.index].native, state.others_than(case, cases)
-            with suppress(SubmissionFailed, ExpectationFailed):
+            with suppress(CaseFailed):
                 every = state.findings(self.kata, self.reference, case.arguments, others, native, tolerance)
-                kinds |= {kind for kind, *_ in every}
+                kinds |= {finding.kind for finding in every}
             found += [{"case": number, "kind": kind} for kind in sorted(kinds)]
-        self.reference.trace.clear()
         return found
 
     def _cost(self, cases: list[Case], corners: list[str]) -> Cost | None:
@@ -264,10 +264,10 @@ class Oracle:
                 by_corner.setdefault(self.kata.corner_of(case), []).append(case)
             strided = [case for case in by_corner.get("", []) if not is_contiguous(case)]
             if strided:
-                groups.setdefault(generation.LAYOUT, []).extend(generation.spread(strided, most))
+                groups.setdefault(generation.LAYOUT, []).extend(spread(strided, most))
             for name, group in by_corner.items():
                 size = plain if origin is drawn and not name else most
-                groups[name] += generation.spread(contiguous(group), size)
+                groups[name] += spread(contiguous(group), size)
         empty = next((name for name, group in groups.items() if not group), None)
         if empty is not None:
             what = f"the corner `{empty}` has no case" if empty else "every case belongs to a corner"
@@ -342,7 +342,6 @@ class Oracle:
             with self.reference.recording_gradients() as tape:
                 self.kata.observed(self.reference, in_float64(case))
             gradients = tape.gradients
-        self.reference.trace.clear()
         return Expected(dict(exact), dict(native), gradients)
 
 

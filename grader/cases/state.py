@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from grader.answer_keys.answers import Case
-from grader.cases.generation import LAYOUT, spread
+from grader.answer_keys.answers import Case, spread
+from grader.cases.generation import LAYOUT
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves
 from grader.values.comparison import Difference, Tolerance, first_difference
 from grader.worker.protocol.codec import Handle
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import RemoteObject, Student
+from grader.worker.student import Call, Calls, KeptCalls, RemoteObject, Student
 
 SWITCHES = ("train", "eval", "double", "float")  # methods that change how a module answers
 PLAIN_CASES = 3
@@ -24,7 +24,7 @@ EARLIER_CALLS = "earlier_calls_change_nothing"
 BY_CASE = ("mode", "double", "float", "training")  # kinds that other cases may still be judged by
 RAISED = "raised"  # the kind that says that a call with other values raised
 
-Finding = tuple[str, str, Difference | None]  # its kind, a sentence and the difference
+Change: TypeAlias = tuple[str, str, Difference | None]  # its kind, a sentence and the difference
 
 SENTENCES = {
     "no_grad": "Inside torch.no_grad() the same call gives another answer.",
@@ -44,6 +44,15 @@ SENTENCES = {
 }
 
 
+class Finding(NamedTuple):
+    """What changes between calls, as a kind, a sentence and a difference, and the calls that show it."""
+
+    kind: str
+    sentence: str
+    difference: Difference | None
+    calls: Calls
+
+
 class Use(NamedTuple):
     """A call of an object that a case makes, or of a wrapper around it, and what it returned."""
 
@@ -58,12 +67,12 @@ class Revisited(Student):
     """A student whose modules are called with other inputs, in other dtypes and modes, around a case's calls.
 
     `uses` are the calls that a case makes on each object; `earlier` are those of a run before, by which the
-    other calls are made up. Calls that raise since the made up inputs do not fit leave no trace.
+    other calls are made up. Calls that raise since the made up inputs do not fit count for nothing. Its calls
+    are made in a block of `KeptCalls`.
     """
 
     def __init__(self, student: Student, earlier: list[list[Use]], is_double: bool = False) -> None:
         super().__init__()
-        self.history = student.history
         self._student, self._earlier = student, earlier
         self._casts = ("float", "double") if is_double else ("double", "float")  # the case's own is the last
         self._made: list[Handle] = []
@@ -82,7 +91,7 @@ class Revisited(Student):
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         value = super().call(name, target, args, kwargs)
-        returned = self.trace[-1].value = in_leaves(_copied, self.trace[-1].value)
+        returned = self._calls_made()[-1].value
         if target is None and isinstance(returned, Handle):
             number = self._numbers[returned.id] = len(self.uses)
             self._made.append(returned)
@@ -93,12 +102,19 @@ class Revisited(Student):
             self.uses[self._numbers[target.id]].append(Use(target, name, args, kwargs, returned))
         return value
 
+    def _value_to_keep(self, value: Any) -> Any:
+        return in_leaves(_copied, value)
+
+    def _calls_made(self) -> list[Call]:
+        assert self._kept is not None
+        return self._kept
+
     def _visit(self, module: Handle, uses: list[Use]) -> None:
         """Call a new module with other inputs, in other dtypes and modes, before it gets its weights: what it
-        keeps from these calls shows later. They leave the trace, for their answers come from random weights,
-        and would be those of a known mistake by chance alone."""
+        keeps from these calls shows later. They count for nothing, for their answers come from random
+        weights, and would be those of a known mistake by chance alone."""
         other, own = self._casts
-        calls, before = _calls_of_module(uses), len(self.trace)
+        calls, before = _calls_of_module(uses), len(self._calls_made())
         for switch, cast, change in (
             (own, own, _shorter),
             (other, other, other_values),
@@ -110,16 +126,16 @@ class Revisited(Student):
                 self._try(switch, module)
             for use in calls:
                 self._try(use.name, module, change(CASTS[cast](use.args)), change(CASTS[cast](use.kwargs)))
-        del self.trace[before:]
+        for made in self._calls_made()[before:]:
+            made.is_aside = True
 
     def _try(self, name: str, target: Handle, args: Any = (), kwargs: Any = None) -> None:
         try:
             super().call(name, target, list(args), dict(kwargs or {}))
-            self.trace[-1].value = in_leaves(_copied, self.trace[-1].value)
         except SubmissionFailed:  # the made up inputs may not fit
-            del self.trace[-1:]
+            self._calls_made()[-1].is_aside = True
 
-    def revisit(self, tolerance: Tolerance) -> Iterator[Finding]:
+    def revisit(self, tolerance: Tolerance) -> Iterator[Change]:
         """Repeat the calls of a case after other calls, in the other mode and in the other dtype."""
         for uses in self.uses:
             calls = _calls_of_module(uses)
@@ -138,7 +154,7 @@ class Revisited(Student):
                 self._try(switch, module)
                 yield from self._repeated(switch, calls, tolerance)
 
-    def _repeated(self, kind: str, calls: list[Use], tolerance: Tolerance) -> Iterator[Finding]:
+    def _repeated(self, kind: str, calls: list[Use], tolerance: Tolerance) -> Iterator[Change]:
         """Yield what is different where calls are repeated, in float32 or float64 if that is their kind."""
         change = CASTS.get(kind, _unchanged)
         for use in calls:
@@ -148,7 +164,7 @@ class Revisited(Student):
             except SubmissionFailed as failure:
                 yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.", None
                 continue
-            expected, got = change(use.value), self.trace[-1].value
+            expected, got = change(use.value), self._calls_made()[-1].value
             yield from _difference(kind, expected, got, tolerance, kind in CASTS)
             if watched.changed:
                 yield "argument", SENTENCES["argument"], None
@@ -186,53 +202,60 @@ def findings(
     first: dict[str, Any],
     tolerance: Tolerance,
 ) -> Iterator[Finding]:
-    """Yield what calls with other arguments, dtypes and modes change about the answer `first` to a case."""
-    _forget(student)
+    """Yield what calls with other arguments, dtypes and modes change about the answer `first` to a case.
+    Raises CaseFailed."""
+    answer = case, first, tolerance
     if kata.library == "torch":
-        with student.in_grad_mode(False) as mode:
-            yield from _compared("no_grad", kata, student, case, first, tolerance)
-        if mode.left_changed:
-            yield mode.left_changed, SENTENCES[mode.left_changed], None
-        if mode.changed:
-            yield "argument", SENTENCES["argument"], None
-        with student.in_grad_mode(True) as mode:
-            _attempt(kata, student, case)
-        if mode.left_changed == "gradients":
-            yield "gradients", SENTENCES["gradients off"], None
-    _forget(student)
-    with student.holding_results() as held:
+        with KeptCalls(student) as made:
+            yield from _with_calls(_in_grad_modes(kata, student, *answer), made)
+    with KeptCalls(student) as before, student.holding_results() as held:
         dict(kata.observed(student, case))
         try:
             kata.observed(student, other_values(case))
         except (SubmissionFailed, ExpectationFailed):
-            yield RAISED, "", None
+            yield Finding(RAISED, "", None, Calls(tuple(before)))
         for other in others:
             _attempt(kata, student, other)
-        yield from _compared("again", kata, student, case, first, tolerance)
-    if held.overwritten:
-        yield "overwritten", SENTENCES["overwritten"], None
-    if held.shared:
-        yield "shared", SENTENCES["shared"], None
-    if held.entangled:
-        yield "entangled", SENTENCES["entangled"], None
+        with KeptCalls(student, before) as made:
+            yield from _with_calls(_compared("again", kata, student, *answer), made, before)
+    kinds = {"overwritten": held.overwritten, "shared": held.shared, "entangled": held.entangled}
+    found = ((kind, SENTENCES[kind], None) for kind, is_found in kinds.items() if is_found)
+    yield from _with_calls(found, made, before)
     plain = Revisited(student, [])
-    kata.observed(plain, case)
+    with KeptCalls(plain):
+        kata.observed(plain, case)
     if any(map(_calls_of_module, plain.uses)):
-        _forget(student)
         module = Revisited(student, plain.uses, float_dtype(case) == "float64")
-        for finding in _of_modules(kata, module, case, first, tolerance):
-            student.trace[:] = module.trace
-            yield finding
+        with KeptCalls(module) as made:
+            yield from _with_calls(_of_modules(kata, module, *answer), made)
 
 
-def _forget(student: Student) -> None:
-    """Forget the requests so far, of which the next finding is independent."""
-    (student.history or []).clear()
+def _with_calls(
+    changes: Iterable[Change], made: list[Call], earlier: Sequence[Call] = ()
+) -> Iterator[Finding]:
+    """Yield the changes as findings, each with the calls made so far."""
+    for change in changes:
+        yield Finding(*change, Calls(tuple(made), tuple(earlier)))
+
+
+def _in_grad_modes(
+    kata: Kata, student: Student, case: Arguments, first: dict[str, Any], tolerance: Tolerance
+) -> Iterator[Change]:
+    with student.in_grad_mode(False) as mode:
+        yield from _compared("no_grad", kata, student, case, first, tolerance)
+    if mode.left_changed:
+        yield mode.left_changed, SENTENCES[mode.left_changed], None
+    if mode.changed:
+        yield "argument", SENTENCES["argument"], None
+    with student.in_grad_mode(True) as mode:
+        _attempt(kata, student, case)
+    if mode.left_changed == "gradients":
+        yield "gradients", SENTENCES["gradients off"], None
 
 
 def _of_modules(
     kata: Kata, module: Revisited, case: Arguments, first: dict[str, Any], tolerance: Tolerance
-) -> Iterator[Finding]:
+) -> Iterator[Change]:
     with module.in_grad_mode(False):  # some keep a table only where no gradients are recorded
         yield from _compared("module", kata, module, case, first, tolerance)
     yield from module.revisit(tolerance)
@@ -242,8 +265,7 @@ def _of_modules(
 
 def _compared(
     kind: str, kata: Kata, student: Student, case: Arguments, first: dict[str, Any], tolerance: Tolerance
-) -> Iterator[Finding]:
-    student.trace.clear()
+) -> Iterator[Change]:
     try:
         again = dict(kata.observed(student, case))
     except (SubmissionFailed, ExpectationFailed) as failure:
@@ -254,7 +276,7 @@ def _compared(
 
 def _difference(
     kind: str, expected: Any, got: Any, tolerance: Tolerance, in_float32: bool = False
-) -> Iterator[Finding]:
+) -> Iterator[Change]:
     pair = (_in_float32(expected), _in_float32(got)) if in_float32 else (expected, got)
     found = first_difference(*pair, tolerance)
     dtypes = _dtypes(expected), _dtypes(got)

@@ -1,4 +1,8 @@
-"""Checks, and the context in which they call a submission."""
+"""Checks, and the context in which they call a submission.
+
+A check returns nothing, or raises why a case fails together with the calls that it complains about
+(`CaseFailed`). It writes nothing down.
+"""
 
 from __future__ import annotations
 
@@ -10,43 +14,70 @@ from typing import Any
 
 from grader.answer_keys.answers import Case, Expected
 from grader.cases.oracle import Oracle
-from grader.checks.parts import NotWritten, Parts, PartsStudent, Reached
-from grader.checks.parts import Skip as Skip
+from grader.checks.parts import Parts, PartsStudent, Reached
 from grader.course.catalog import KataInfo
-from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Kata
+from grader.expect import ExpectationFailed
+from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, float_dtype, leaves
-from grader.values.comparison import first_difference, plain_dtype
-from grader.worker.student import Call, Student
+from grader.values.comparison import Difference, first_difference, plain_dtype
+from grader.worker.client import WorkerLost
+from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, Student
 
 #: PyTorch has next to no operations for most of these, and uint8 is a mask where it is an index.
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 SMALL = ("int8", "int16")  # which PyTorch refuses as an index
 
 
-@dataclass
+@dataclass(frozen=True)
 class Observation:
-    """What a submission answered to one case of the kata: its values, or the exception that it raised.
+    """What a submission answered to one case of the kata: its `values`, or the exception that stopped it; and
+    the calls made for it.
 
-    `changed` are the arguments that were changed in place, each with its call; `trace` lists the calls made,
-    and `history` all requests. `reached` are the parts called, if some are not written.
+    `changed` are the arguments that were changed in place, each with its call. `reached` are the parts that
+    were called, if some are not written.
     """
 
-    observed: Any
-    failure: SubmissionFailed | ExpectationFailed | NotWritten | None
-    changed: list[tuple[Call, str]]
-    trace: list[Call]
-    history: list[Call]
+    values: dict[str, Any]
+    failure: Exception | None
+    calls: Calls
+    changed: tuple[tuple[Call, str], ...] = ()
     reached: Reached = field(default_factory=Reached)
+
+    @property
+    def observed(self) -> dict[str, Any]:
+        """The values. Raises CaseFailed if there are none."""
+        if self.failure is not None:
+            raise CaseFailed(self.failure, self.calls)
+        return self.values
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the submission raised, or the kata refused what it returned."""
+        return self.failure is not None and CaseFailed(self.failure, self.calls).is_refusal
+
+    def complaint(
+        self, sentence: str, difference: Difference | None = None, call: Call | None = None
+    ) -> CaseFailed:
+        """Return what to raise if a claim about the answer does not hold. It is about `call`, or about the
+        last one."""
+        return CaseFailed(ExpectationFailed(sentence, difference), self.calls.until(call))
 
 
 class CheckContext:
     """A submission, a kata and its oracle. All checks share the answers to the kata's cases. `parts` are
-    those of a submission of which some are not written."""
+    those of a submission of which some are not written, and `row` is the row of numbers that a kata of
+    questions is judged on; None for all."""
 
-    def __init__(self, kata: Kata, oracle: Oracle, student: Student, parts: Parts | None = None) -> None:
-        self.kata, self.oracle, self.student, self.parts = kata, oracle, student, parts
-        self.row: int | None = None  # the row of numbers that a kata of questions is judged on; None for all
+    def __init__(
+        self,
+        kata: Kata,
+        oracle: Oracle,
+        student: Student,
+        parts: Parts | None = None,
+        row: int | None = None,
+    ) -> None:
+        self.kata, self.oracle, self.student = kata, oracle, student
+        self.parts, self.row = parts, row
         self._observations: dict[int, Observation] = {}  # by the case's index
 
     @property
@@ -74,7 +105,7 @@ class CheckContext:
         return found
 
     def for_student(self, student: Student) -> CheckContext:
-        """Return a context for another student object, with a trace of its own, that shares the answers."""
+        """Return a context for another student object, that shares the answers."""
         context = copy.copy(self)
         context.student = student
         if self.parts is not None:
@@ -83,49 +114,54 @@ class CheckContext:
         return context
 
     def observe(self, case: Case) -> Observation:
-        """Return the answer to `case`, which is requested only once. Raises what the submission raised."""
+        """Return the answer to `case`, which is requested only once. Raises CaseFailed if the worker is
+        lost."""
         if case.index not in self._observations:
             self._observations[case.index] = self._call_submission(case)
-        observation = self._observations[case.index]
-        self.student.trace[:] = observation.trace
-        if self.student.history is not None:
-            self.student.history[:] = observation.history
+        found = self._observations[case.index]
         if isinstance(self.student, PartsStudent):
-            self.student.reached.add(observation.reached)
-        if observation.failure is not None:
-            raise observation.failure
-        return observation
-
-    def _call_submission(self, case: Case) -> Observation:
-        self.student.trace.clear()
-        observed: dict[str, Any] | None = None
-        failure: SubmissionFailed | ExpectationFailed | NotWritten | None = None
-        with self.student.watching_arguments() as watched:
-            try:
-                observed = dict(self.kata.observed(self.student, case.arguments))
-            except (SubmissionFailed, ExpectationFailed, NotWritten) as raised:
-                failure = raised  # `expect.loads` raises ExpectationFailed
-        changed = [(call, name) for call, name, _ in watched.changed_arguments]
-        trace, history = list(self.student.trace), list(self.student.history or ())
-        found = Observation(observed, failure, changed, trace, history)
-        if isinstance(self.student, PartsStudent):
-            found.reached.add(self.student.reached)
-            self._note_wrong_parts(self.student, case, observed or {})
+            self.student.reached.add(found.reached)
         return found
 
-    def _note_wrong_parts(self, student: PartsStudent, case: Case, observed: dict[str, Any]) -> None:
+    def _call_submission(self, case: Case) -> Observation:
+        with self.student.watching_arguments() as watched:
+            found = self.ask(case.arguments)
+        changed = tuple((call, name) for call, name, _ in watched.changed_arguments)
+        if not isinstance(self.student, PartsStudent):
+            return replace(found, changed=changed) if changed else found
+        reached = Reached()
+        reached.add(self.student.reached)
+        reached.wrong |= self._wrong_parts(self.student, case, found)
+        return replace(found, changed=changed, reached=reached)
+
+    def ask(self, arguments: Arguments, earlier: tuple[Call, ...] = ()) -> Observation:
+        """Return the answer to the arguments of a case, which may depend on the calls made `earlier`. Raises
+        CaseFailed if the worker is lost."""
+        try:
+            with KeptCalls(self.student, earlier) as made:
+                values = dict(self.kata.observed(self.student, arguments))
+        except CaseFailed as failed:
+            if isinstance(failed.why, WorkerLost):
+                raise
+            return Observation({}, failed.why, failed.calls)
+        return Observation(values, None, Calls(tuple(made), earlier))
+
+    def _wrong_parts(self, student: PartsStudent, case: Case, found: Observation) -> set[str]:
+        """Return the parts of which one gave a wrong answer to an observed case."""
         expected = self.oracle.expected(case)
         dtype = plain_dtype(float_dtype(expected.native))
         tolerance = case.precision.tolerance(self.kata.roundings)
-        for name, value in observed.items():
-            if first_difference(expected.exact[name], value, tolerance, dtype):
-                student.note_wrong(name, value)
+        return {
+            part
+            for name, value in found.values.items()
+            if first_difference(expected.exact[name], value, tolerance, dtype)
+            for part in student.answering(name, value, found.calls.judged)
+        }
 
     def answers(self) -> list[tuple[Case, dict[str, Any]]]:
-        """Return the values observed so far, with their cases. Cases whose call raised, or that need an
-        unwritten part, are left out."""
+        """Return the values observed so far, with their cases. Cases without an answer are left out."""
         cases = self.oracle.answered.cases
-        return [(cases[at], one.observed) for at, one in self._observations.items() if one.failure is None]
+        return [(cases[at], one.values) for at, one in self._observations.items() if one.failure is None]
 
     def expected(self, case: Case) -> Expected:
         """Return what the reference answers to `case`, without what needs an unwritten part."""

@@ -1,7 +1,7 @@
 """The built-in ("free") checks, which every kata gets, and the list of all checks of a kata.
 
-A check judges one case. It raises `ExpectationFailed` if its claim does not hold, and `Skip` if it cannot
-judge the case.
+A check judges one case. It raises `CaseFailed`, with the calls that it complains about, if its claim does not
+hold, and `Skip` if it cannot judge the case.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import Case
-from grader.cases import generation, state
+from grader.answer_keys.answers import Case, half, spread
+from grader.cases import state
 from grader.cases.generation import LAYOUT
 from grader.cases.oracle import Oracle
-from grader.checks.base import Check, CheckContext, Judge, Observation, Skip
+from grader.checks.base import Check, CheckContext, Judge, Observation
 from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Arguments, Kata, KataError, Law, hundredths
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
-from grader.worker.client import WorkerLost
-from grader.worker.student import Call, Student
+from grader.worker.student import Call, Calls, CaseFailed, Skip
 
 GRADIENT_CASES = 6
 NUMBERS = {2: "two", 3: "three", 4: "four"}
@@ -98,15 +97,15 @@ def _left(kata: Kata, others: Iterable[BuiltinCheck]) -> int:
 
 
 def _half_reversed(cases: list[Case]) -> list[Case]:
-    return generation.half(cases)[::-1]
+    return half(cases)[::-1]
 
 
 def _gradient_cases(cases: list[Case]) -> list[Case]:
-    return generation.spread(cases, GRADIENT_CASES)
+    return spread(cases, GRADIENT_CASES)
 
 
 def _medium_sized(cases: list[Case]) -> list[Case]:
-    return generation.spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES - 1 : -1]
+    return spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES - 1 : -1]
 
 
 def _float64_only(cases: list[Case]) -> list[Case]:
@@ -121,22 +120,22 @@ def agrees_with_reference(context: CheckContext, case: Case) -> None:
 
 def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
     expected, seen = context.expected(case), context.observe(case)
-    tolerance = case.precision.tolerance(context.kata.roundings)
-    found = first_difference(expected.exact, seen.observed, tolerance, dtype)
+    tolerance, observed = case.precision.tolerance(context.kata.roundings), seen.observed
+    found = first_difference(expected.exact, observed, tolerance, dtype)
     if found and found.kind != "value":  # compare with the native answer, so that the message has its dtype
-        found = first_difference(expected.native, seen.observed, tolerance, dtype) or found
+        found = first_difference(expected.native, observed, tolerance, dtype) or found
     if found:
-        _end_trace_at(context.student, seen.observed.get(found.where.split("[")[0]))
-        lost = lost_digits(context.kata.library, dtype, expected.exact, seen.observed)
+        call = _call_that_returned(observed.get(found.where.split("[")[0]), seen.calls)
+        lost = lost_digits(context.kata.library, dtype, expected.exact, observed)
         text = _one_for_several(seen) or _sentence(found) or lost
-        raise ExpectationFailed(text, _without_result_name(found, seen.observed))
+        raise seen.complaint(text, _without_result_name(found, observed), call)
 
 
 def _one_for_several(seen: Observation) -> str:
     """Return what to say if the kata has unpacked an array along its first axis; otherwise no text."""
-    for call in seen.trace:
+    for call in seen.calls.judged:
         whole = to_numpy(call.value)
-        parts = [to_numpy(leaf) for leaf in leaves(seen.observed)]
+        parts = [to_numpy(leaf) for leaf in leaves(seen.values)]
         rows = [part for part in parts if whole is not None and part is not None and _is_row(part, whole)]
         if whole is not None and whole.ndim and len(rows) == len(whole) > 1:
             return f"`{call.name}` returns one array where {NUMBERS.get(len(rows), len(rows))} are due."
@@ -152,18 +151,11 @@ def argument_of(call: Call, name: str) -> str:
     return f"{name} of {call.name}" if name.startswith("argument ") else name
 
 
-def _end_trace_at(student: Student, value: Any) -> None:
-    """Drop the calls after the one that returned `value`, so that the report shows the wrong call."""
-    found = next((call for call in student.trace if _returned(call, value)), None)
-    found = found or next((call for call in student.trace if _holds_the_numbers(call.value, value)), None)
-    if found is not None:
-        _end_trace_at_call(student, found)
-
-
-def _end_trace_at_call(student: Student, call: Call) -> None:
-    for calls in (student.trace, student.history or []):
-        at = next((index for index, other in enumerate(calls) if other is call), len(calls))
-        del calls[at + 1 :]
+def _call_that_returned(value: Any, calls: Calls) -> Call | None:
+    """Return the call that returned a value, or a list of its numbers; None if no call did."""
+    judged = calls.judged
+    found = next((call for call in judged if _returned(call, value)), None)
+    return found or next((call for call in judged if _holds_the_numbers(call.value, value)), None)
 
 
 def _returned(call: Call, value: Any) -> bool:
@@ -200,16 +192,26 @@ def _without_result_name(found: Difference, observed: dict[str, Any]) -> Differe
 def has_the_right_shape(context: CheckContext, case: Case) -> None:
     """Every result has the shape that the statement names."""
     expected, seen = context.expected(case), context.observe(case)
-    for name, wanted, got in _leaves(expected.native, seen.observed):
+    for name, wanted, got in _leaves(seen, expected.native, seen.observed):
         have = to_numpy(got)
         if have is not None and have.shape == getattr(wanted, "shape", ()):
             continue
-        _end_trace_at(context.student, got)
-        if text := _one_for_several(seen):
-            raise ExpectationFailed(text)
+        text = _one_for_several(seen)
         if have is None:
-            raise ExpectationFailed(f"{name} is {describe_type(got)}, where {describe(wanted)} is due.")
-        raise ExpectationFailed(f"{name} has the shape {have.shape}; it must be {tuple(wanted.shape)}.")
+            text = text or f"{name} is {describe_type(got)}, where {describe(wanted)} is due."
+        else:
+            text = text or f"{name} has the shape {have.shape}; it must be {tuple(wanted.shape)}."
+        raise seen.complaint(text, call=_call_that_returned(got, seen.calls))
+
+
+def _answered(context: CheckContext, case: Case) -> Observation:
+    """Return the answer to a case. Raises Skip if the call raises: that costs other points."""
+    seen = context.observe(case)
+    if seen.is_refused:
+        raise Skip(CALL_FAILS)
+    if seen.failure is not None:
+        raise CaseFailed(seen.failure, seen.calls)
+    return seen
 
 
 @builtin_check(corner=None)
@@ -217,39 +219,39 @@ def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     """The result has the dtype that the statement names."""
     try:
         expected, seen = context.expected(case), context.observe(case)
-        leaves = [leaf for leaf in _leaves(expected.native, seen.observed) if getattr(leaf[1], "shape", ())]
-    except (SubmissionFailed, ExpectationFailed):
-        raise Skip(f"{CALL_FAILS}, or its result has another structure") from None
+        every = _leaves(seen, expected.native, seen.observed)
+    except CaseFailed as failed:
+        if failed.is_refusal:
+            raise Skip(f"{CALL_FAILS}, or its result has another structure") from None
+        raise
+    leaves = [leaf for leaf in every if getattr(leaf[1], "shape", ())]
     if not leaves:
         raise Skip  # Python numbers have no dtype
     for name, wanted, got in leaves:
         have, due = dtype_name(got), dtype_name(wanted)
         if have != due:
-            _end_trace_at(context.student, got)
-            raise ExpectationFailed(
-                f"{name} is {have}; it must be {due}.{widening(context.kata.library, have, due)}"
-            )
+            text = f"{name} is {have}; it must be {due}.{widening(context.kata.library, have, due)}"
+            raise seen.complaint(text, call=_call_that_returned(got, seen.calls))
 
 
-def _leaves(expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+def _leaves(seen: Observation, expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any]]:
     """Return the name, the expected and the actual value of each array expected.
 
-    Raises ExpectationFailed if the trees differ in structure.
+    Raises CaseFailed if the trees differ in structure.
     """
     if not isinstance(expected, dict | list | tuple):
         return [(name, expected, got)] if hasattr(expected, "shape") else []
     if not holds_arrays(expected):
         return []  # Python numbers have no shape; `agrees_with_reference` judges them
-    if isinstance(expected, dict) != isinstance(got, dict) or not isinstance(got, dict | list | tuple):
-        raise ExpectationFailed(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
+    is_alike = isinstance(expected, dict) == isinstance(got, dict) and isinstance(got, dict | list | tuple)
+    if not is_alike or len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
+        raise seen.complaint(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
     keys = list(expected) if isinstance(expected, dict) else list(range(len(expected)))
-    if len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
-        raise ExpectationFailed(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
     one = not name and keys == ["result"]
     return [
         leaf
         for key in keys
-        for leaf in _leaves(expected[key], got[key], "The result" if one else _path(name, key))
+        for leaf in _leaves(seen, expected[key], got[key], "The result" if one else _path(name, key))
     ]
 
 
@@ -260,46 +262,33 @@ def _path(name: str, key: Any) -> str:
 @builtin_check(corner=None)
 def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
     """The arguments are left as they were."""
-    try:
-        changed = context.observe(case).changed
-    except (SubmissionFailed, ExpectationFailed):
-        raise Skip(CALL_FAILS) from None
-    if changed:
-        call = changed[0][0]
-        _end_trace_at_call(context.student, call)
-        names = dict.fromkeys(argument_of(call, name) for found, name in changed if found is call)
-        raise ExpectationFailed(f"The call changes {', '.join(names)} in place; its caller still needs it.")
+    seen = _answered(context, case)
+    if seen.changed:
+        call = seen.changed[0][0]
+        names = dict.fromkeys(argument_of(call, name) for found, name in seen.changed if found is call)
+        text = f"The call changes {', '.join(names)} in place; its caller still needs it."
+        raise seen.complaint(text, call=call)
 
 
 @builtin_check(choose=_half_reversed, corner=None)
 def answers_the_same_again(context: CheckContext, case: Case) -> None:
     """The same call gives the same answer."""
-    try:
-        first = context.observe(case)
-    except (SubmissionFailed, ExpectationFailed):
-        raise Skip(CALL_FAILS) from None
-    context.student.trace.clear()
+    first = _answered(context, case)
     with context.student.holding_results() as held:
-        again = dict(context.kata.observed(context.student, case.arguments))
+        again = context.ask(case.arguments, first.calls.requests)
+    observed = again.observed
     if held.overwritten:
-        raise ExpectationFailed("A call changes the result of an earlier one, which its caller still holds.")
-    tolerance = case.precision.tolerance(context.kata.roundings)
-    found = first_difference(first.observed, again, tolerance)
+        raise again.complaint("A call changes the result of an earlier one, which its caller still holds.")
+    found = first_difference(first.values, observed, case.precision.tolerance(context.kata.roundings))
     if found:
-        raise ExpectationFailed(
-            "A second call with the same arguments gives another answer.", _without_result_name(found, again)
-        )
+        text = "A second call with the same arguments gives another answer."
+        raise again.complaint(text, _without_result_name(found, observed))
 
 
 @builtin_check(corner=None)
 def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     """Calls with other inputs, in other modes and without gradients change nothing."""
-    try:
-        seen = context.observe(case)
-    except (SubmissionFailed, ExpectationFailed):
-        raise Skip(CALL_FAILS) from None
-    first = seen.observed
-    context.student.trace.clear()
+    seen = _answered(context, case)
     answered, tolerance = context.oracle.answered, case.precision.tolerance(context.kata.roundings)
     number = state.chosen(answered.cases, answered.corners).index(case)
     kept = [
@@ -309,33 +298,32 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     ]
     kept += ["argument"] if seen.changed else []  # another check judges it
     others = state.others_than(case, answered.cases)
-    found = state.findings(context.kata, context.student, case.arguments, others, first, tolerance)
-    for kind, sentence, difference in found:
-        if kind not in (*kept, state.RAISED):  # the reference keeps to the others
-            raise ExpectationFailed(sentence, difference and _without_result_name(difference, first))
+    every = state.findings(context.kata, context.student, case.arguments, others, seen.values, tolerance)
+    for found in every:
+        if found.kind not in (*kept, state.RAISED):  # the reference keeps to the others
+            difference = found.difference and _without_result_name(found.difference, seen.values)
+            raise CaseFailed(ExpectationFailed(found.sentence, difference), found.calls)
 
 
 @builtin_check(points=200, when=lambda kata: kata.grades_gradients, choose=_gradient_cases)
 def has_the_right_gradients(context: CheckContext, case: Case) -> None:
     """Gradients equal the reference's."""
-    context.student.trace.clear()
-    _require_gradients(context, case, evaluating=False)
-    trace = context.student.trace
-    if any(call.target for call in trace) and not any(call.name == "eval" for call in trace):
-        trace.clear()
+    calls = _require_gradients(context, case, evaluating=False)
+    if any(call.target for call in calls) and not any(call.name == "eval" for call in calls):
         _require_gradients(context, case, evaluating=True)
 
 
-def _require_gradients(context: CheckContext, case: Case, evaluating: bool) -> None:
+def _require_gradients(context: CheckContext, case: Case, evaluating: bool) -> list[Call]:
+    """Return the calls whose gradients equal the reference's. Raises CaseFailed."""
     answer = context.expected(case)
     expected = answer.gradients
     with context.student.recording_gradients(evaluating) as tape:
-        observed = dict(context.kata.observed(context.student, case.arguments))
-    plain = case.precision.tolerance(context.kata.roundings)
+        seen = context.ask(case.arguments)
+    observed, plain = seen.observed, case.precision.tolerance(context.kata.roundings)
     if evaluating and first_difference(answer.exact, observed, plain):
-        return  # what differs between the modes is judged by another check
+        return seen.calls.judged  # what differs between the modes is judged by another check
     if len(tape.gradients) != len(expected):
-        raise ExpectationFailed("The calls made do not give the results that can be differentiated.")
+        raise seen.complaint("The calls made do not give the results that can be differentiated.")
     tolerance = case.precision.tolerance(4 * context.kata.roundings, times=4)
     for wanted, have, call in zip(expected, tape.gradients, tape.calls, strict=True):
         floored = tolerance.with_floor_of(wanted)  # a gradient that should be zero may be a rounding error
@@ -343,11 +331,11 @@ def _require_gradients(context: CheckContext, case: Case, evaluating: bool) -> N
             dtype = plain_dtype(dtype_name(have.get(key)))
             found = first_difference(wanted[key], have.get(key), floored, dtype)
             if found:
-                _end_trace_at_call(context.student, call)
                 told = _gradient_sentence(_argument_name(key, call, case.arguments), have.get(key))
                 if evaluating:
                     told = f"In evaluation mode {told[0].lower()}{told[1:]}"
-                raise ExpectationFailed(told, found)
+                raise seen.complaint(told, found, call)
+    return seen.calls.judged
 
 
 def _argument_name(key: str, call: Call, case: Arguments) -> str:
@@ -372,36 +360,25 @@ def _gradient_sentence(name: str, gradient: Any) -> str:
 @builtin_check(when=lambda kata: kata.checks_device, choose=_medium_sized)
 def stays_on_the_device(context: CheckContext, case: Case) -> None:
     """Every tensor is on the inputs' device."""
-    plain = _answer_on_the_cpu(context, case)
-    context.student.trace.clear()
+    first = context.observe(case)
+    plain = None if first.is_refused else first.observed
     with context.student.pretending_device() as fake:
-        try:
-            observed = dict(context.kata.observed(context.student, case.arguments))
-        except SubmissionFailed as failure:
-            raise _device_failure(failure, plain is not None, context.kata, case.arguments) from None
-        except (WorkerLost, Skip):
-            raise
-        except Exception:  # the kata cannot process the results; probably one is on the CPU
-            observed = {}
+        seen = context.ask(case.arguments, first.calls.requests)
+    if isinstance(seen.failure, SubmissionFailed):
+        why = _device_failure(seen.failure, plain is not None, context.kata, case.arguments)
+        raise CaseFailed(why, seen.calls)
+    if isinstance(seen.failure, Skip):
+        raise seen.failure
     if "cpu" in fake.devices:
-        raise ExpectationFailed(
-            "The inputs are on another device than the CPU, and the result is on the CPU."
-        )
+        raise seen.complaint("The inputs are on another device than the CPU, and the result is on the CPU.")
     if fake.detour:
-        raise ExpectationFailed(
+        raise seen.complaint(
             f"A tensor is copied to the CPU in line {fake.detour}, and what is computed from it there is"
             " copied back."
         )
     if plain is None:
         raise Skip(CALL_FAILS)
-    _require_same_answer(context, case, plain, observed)
-
-
-def _answer_on_the_cpu(context: CheckContext, case: Case) -> dict[str, Any] | None:
-    try:
-        return dict(context.observe(case).observed)
-    except (SubmissionFailed, ExpectationFailed):
-        return None
+    _require_same_answer(context, case, plain, seen)
 
 
 def _device_failure(
@@ -425,24 +402,19 @@ def _device_failure(
     return Skip(CALL_FAILS)
 
 
-def _require_same_answer(
-    context: CheckContext, case: Case, plain: dict[str, Any], observed: dict[str, Any]
-) -> None:
-    """Raise ExpectationFailed if the answer differs on another device, or on each call."""
+def _require_same_answer(context: CheckContext, case: Case, plain: dict[str, Any], seen: Observation) -> None:
+    """Raise CaseFailed if the answer seen on another device differs from the plain one, or if each call gives
+    another answer."""
     tolerance = case.precision.tolerance(context.kata.roundings)
-    found = first_difference(plain, observed, tolerance)
+    found = first_difference(plain, seen.values, tolerance)
     if not found:
         return
-    trace = list(context.student.trace)
-    again = dict(context.kata.observed(context.student, case.arguments))
-    context.student.trace[:] = trace
-    if first_difference(plain, again, tolerance):
-        raise ExpectationFailed(
-            "The answer is another one at each call, so nothing can be said of the device."
-        )
-    raise ExpectationFailed(
+    again = context.ask(case.arguments)
+    if first_difference(plain, again.observed, tolerance):
+        raise seen.complaint("The answer is another one at each call, so nothing can be said of the device.")
+    raise seen.complaint(
         "With the inputs on another device than the CPU, the answer is another one than on the CPU.",
-        _without_result_name(found, observed),
+        _without_result_name(found, seen.values),
     )
 
 
@@ -457,24 +429,21 @@ def any_memory_layout(context: CheckContext, case: Case) -> None:
     """Any memory layout gives the same answer."""
     try:
         agrees_with_reference(context, case)
-    except (SubmissionFailed, ExpectationFailed):
-        if context.kata.corner_of(case.arguments) and not _agrees_in_order(context, case):
+    except CaseFailed as failed:
+        in_corner = failed.is_refusal and context.kata.corner_of(case.arguments)
+        if in_corner and not _agrees_in_order(context, case):
             raise Skip("the answer is wrong in other layouts too") from None  # which costs other points
         raise
 
 
 def _agrees_in_order(context: CheckContext, case: Case) -> bool:
     """Return whether the submission is right where the same case has contiguous arrays."""
-    trace = list(context.student.trace)
     tolerance = case.precision.tolerance(context.kata.roundings)
     dtype = plain_dtype(float_dtype(context.expected(case).native))
-    try:
-        observed = dict(context.kata.observed(context.student, contiguous(case.arguments)))
-    except (SubmissionFailed, ExpectationFailed):
-        return False
-    finally:
-        context.student.trace[:] = trace
-    return first_difference(context.expected(case).exact, observed, tolerance, dtype) is None
+    seen = context.ask(contiguous(case.arguments))
+    return not seen.is_refused and not first_difference(
+        context.expected(case).exact, seen.observed, tolerance, dtype
+    )
 
 
 def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
@@ -535,14 +504,13 @@ def is_measured(check: Check) -> bool:
 
 def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
     def judge(context: CheckContext, case: Case) -> None:
-        context.student.trace.clear()
         with precision_limit(case.precision):
             law.function(context.student, **law.arguments(case.arguments))
 
     cases = [Case(0, {})]
     if law.draw is not None:
         own = law.draw is not kata.draw
-        cases = oracle.answered.law_cases[law.name] if own else generation.half(oracle.answered.of_corner(""))
+        cases = oracle.answered.law_cases[law.name] if own else half(oracle.answered.of_corner(""))
         _require_arguments(kata, law, cases)
     return Check(law.name, law.title, law.points, cases, judge, law.parameters)
 

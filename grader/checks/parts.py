@@ -7,8 +7,9 @@ out. A law that calls such a part waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from grader.expect import SubmissionFailed
@@ -18,15 +19,7 @@ from grader.values.arrays import leaves
 from grader.worker.client import WorkerLost
 from grader.worker.protocol.codec import Handle
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import Call, Student
-
-
-class Skip(Exception):
-    """The check cannot judge this case; `reason` says why if the submission prevents it."""
-
-    def __init__(self, reason: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
+from grader.worker.student import Call, Calls, Skip, Student
 
 
 class NotWritten(Skip):
@@ -85,33 +78,45 @@ def _handles(value: Any) -> Iterator[int]:
 @dataclass
 class Reached:
     """The parts that one case has called, and the unwritten ones that it needs. `last` is the part of the
-    last call; `fails` says whether the case fails, None if it waits, and `raises` whether a call raised."""
+    last call; `fails` says whether the case fails, None if it waits, and `raises` whether a call raised.
+    `needs` are the unwritten parts by written ones that could not be called without them, and `wrong` the
+    parts whose own answers differ from the reference's."""
 
     called: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
     last: str = ""
     fails: bool | None = None
     raises: bool = False
+    needs: dict[str, set[str]] = field(default_factory=dict)
+    wrong: set[str] = field(default_factory=set)
 
     def add(self, other: Reached) -> None:
         """Add what another case, or an earlier run of this one, has called."""
         self.called |= other.called
         self.missing |= other.missing
         self.last = other.last or self.last
+        self.wrong |= other.wrong
+        for part, missing in other.needs.items():
+            self.needs.setdefault(part, set()).update(missing)
 
 
+@dataclass(frozen=True)
 class Parts:
-    """The parts of a submission, of which some are not written, and what each check has judged of them."""
+    """The parts of a submission, of which some are not written; these have their lines."""
 
-    def __init__(self, names: tuple[str, ...], unwritten: Mapping[str, range]) -> None:
-        self.names, self.unwritten = names, unwritten
-        self.cases: dict[str, list[Reached]] = {}  # by name of the check
-        self.needs: dict[str, set[str]] = {}  # by name of a written part that could not be called
-        self.wrong: set[str] = set()  # the parts whose own answers differ from the reference's
+    names: tuple[str, ...]
+    unwritten: Mapping[str, range]
 
-    def student(self, student: Student) -> PartsStudent:
-        """Return the student with calls of unwritten parts kept from it."""
-        return PartsStudent(student, self)
+
+class JudgedParts:
+    """The parts of a submission, and what each check has judged of them: `cases` are by name of the check."""
+
+    def __init__(self, parts: Parts, cases: Mapping[str, Sequence[Reached]]) -> None:
+        self.names, self.unwritten, self.cases = parts.names, parts.unwritten, cases
+        every = Reached()
+        for reached in chain.from_iterable(cases.values()):
+            every.add(reached)
+        self.needs, self.wrong = every.needs, every.wrong
 
     def missing_of(self, check: str) -> list[str]:
         """Return the unwritten parts that a check needs, in the kata's order."""
@@ -169,7 +174,6 @@ class PartsStudent(Student):
 
     def __init__(self, student: Student, parts: Parts) -> None:
         super().__init__()
-        self.history = None if student.history is None else []
         self.reached = Reached()
         self._student, self._parts = student, parts
         self._observes = ""  # the part that is absent while the kata observes
@@ -204,7 +208,7 @@ class PartsStudent(Student):
         waits. Raises NotWritten."""
         self.reached.missing.add(missing)
         if part and part not in self._parts.unwritten:
-            self._parts.needs.setdefault(part, set()).add(missing)
+            self.reached.needs.setdefault(part, set()).add(missing)
         self._stale |= dict.fromkeys(_handles([request.args, request.kwargs]), missing)
         self._observes = missing
         if not self._is_observed or request.name == "__len__" or request.gradients:
@@ -245,21 +249,23 @@ class PartsStudent(Student):
 
         return replace(kata, _observe=observe)
 
-    def note_wrong(self, name: str, value: Any) -> None:
-        """Note the part that gave a wrong answer to an observed case: the one that returned it, or that has
-        its name, or the only one that was called."""
-        returned = [call for call in self.trace if _holds(call.value, value)]
+    def answering(self, name: str, value: Any, calls: list[Call]) -> set[str]:
+        """Return the part that gave an answer to an observed case: the one that returned it, or that has its
+        name, or the only one that was called. Return none if there are several."""
+        returned = [call for call in calls if _holds(call.value, value)]
         named = [part for part in self._parts.names if name.startswith(part)]
         found = {self.part_of(call.name, call.target) for call in returned[:1]} - {""} or set(named)
         found = found or self.reached.called - set(self._parts.unwritten)
-        if len(found) == 1:
-            self._parts.wrong |= found
+        return found if len(found) == 1 else set()
 
 
 def _holds(value: Any, part: Any) -> bool:
     return any(leaf is part for leaf in (value, *leaves(value)))
 
 
-def written_calls(calls: list[Call]) -> list[Call]:
+def written_calls(calls: Calls) -> Calls:
     """Return the calls without those of unwritten parts."""
-    return [call for call in calls if not absent_in(call.value)]
+    written = [
+        tuple(call for call in some if not absent_in(call.value)) for some in (calls.requests, calls.earlier)
+    ]
+    return Calls(*written)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import Check, CheckContext, Judge, Skip
+from grader.checks.base import Check, CheckContext, Judge
 from grader.course.submission import written_answer
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport
 from grader.values.formatting import describe_type, show
-from grader.worker.student import RemoteObject, Student
+from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, RemoteObject, Skip, Student
 
 WORTH = 100  # hundredths of a point for each question
 CLOSE = 0.005  # the largest relative error of a number with a fraction
@@ -62,25 +63,25 @@ def _judge_of(name: str, nudge: str) -> Judge:
     def judge(context: CheckContext, case: Case) -> None:
         if context.row not in (None, case.arguments["row"]):
             raise Skip
-        answer = _answer(context.student, name, case)
+        answer, call = _answer(context.student, name, case)
         expected = plain(context.expected(case).exact[name])
         if not agrees(expected, answer):
-            raise ExpectationFailed(f"{_sentence(name, expected, answer)} {nudge}")
+            why = ExpectationFailed(f"{_sentence(name, expected, answer)} {nudge}")
+            raise CaseFailed(why, Calls((call,)))
 
     return judge
 
 
-def _answer(student: Student, name: str, case: Case) -> Any:
-    """Return the answer to a question, and put it into the trace in its plain form."""
-    student.trace.clear()
-    try:
-        answer = student.constant(name, **case.arguments)
-    except SubmissionFailed as failure:
-        if failure.kinds[0] != "AttributeError":
-            raise
-        raise ExpectationFailed(f"There is no line `{name} = …`; the stub has one.") from None
-    student.trace[-1].value = answer = plain(answer)
-    return answer
+def _answer(student: Student, name: str, case: Case) -> tuple[Any, Call]:
+    """Return the answer to a question in its plain form, and the call that has it."""
+    with KeptCalls(student) as made:
+        try:
+            answer = plain(student.constant(name, **case.arguments))
+        except SubmissionFailed as failure:
+            if failure.kinds[0] != "AttributeError":
+                raise
+            raise ExpectationFailed(f"There is no line `{name} = …`; the stub has one.") from None
+    return answer, replace(made[-1], value=answer)
 
 
 def plain(value: Any) -> Any:

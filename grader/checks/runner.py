@@ -1,4 +1,4 @@
-"""Run one check over its cases and collect the failures.
+"""Run one check over its cases, and return what it found: a frozen record of each case that fails.
 
 Find the checks that give no points although they do not fail.
 """
@@ -6,17 +6,17 @@ Find the checks that give no points although they do not fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import Check, CheckContext, Skip
+from grader.checks.base import Check, CheckContext
 from grader.checks.builtin import BUILTIN, agrees_with_reference
-from grader.checks.parts import PartsStudent, written_calls
+from grader.checks.parts import PartsStudent, Reached, written_calls
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Arguments
 from grader.report import CheckStatus, Picture
@@ -24,7 +24,17 @@ from grader.values.arrays import float_dtype, leaves, to_numpy
 from grader.values.comparison import Difference, Tolerance, first_difference, plain_dtype
 from grader.values.formatting import describe
 from grader.worker.client import WorkerLost
-from grader.worker.student import Call, Student, run_together
+from grader.worker.protocol.codec import Handle
+from grader.worker.student import (
+    Call,
+    Calls,
+    CaseFailed,
+    KeptCalls,
+    RemoteObject,
+    Skip,
+    Student,
+    run_together,
+)
 
 UNPACKED = re.compile(r"values to unpack \(expected (\d+)")
 PRODUCT = re.compile(r"mismatch in its core dimension 0.*\(size (\d+) is different from (\d+)\)")
@@ -36,31 +46,79 @@ NO_INPUT = "`input()` finds nothing to read here: a call gets its arguments alon
 NUMBERS = {"2": "two", "3": "three", "4": "four"}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Failure:
-    """A case that failed a check, with the calls that the submission answered."""
+    """A case that failed a check, with the calls that the verdict is about."""
 
     case: Case
     status: CheckStatus
     message: str
     difference: Difference | None
-    trace: list[Call]
+    trace: Sequence[Call]  # the calls of the submission, up to the one complained about
     line: int | None = None  # the line of the submission that raised
     columns: tuple[int, int] | None = None  # the columns of the expression there, in bytes
     picture: Picture | None = None  # what the law draws beside its message
-    history: list[Call] = field(default_factory=list)  # all requests, so that `snippet` can repeat them
+    history: Sequence[Call] = ()  # all requests, so that `snippet` can repeat them
+
+    @property
+    def call(self) -> Call | None:
+        """The call that a report shows: the one whose result is compared; else the attribute read last, or
+        the last call. None if nothing was called."""
+        compared = self.difference.arrays[1] if self.difference and self.difference.arrays else None
+        found = [call for call in self.trace if compared is not None and shares_memory(call.value, compared)]
+        around = _around_the_students(self.history)
+        calls = [c for c in self.trace if not c.helping or (c.target and c.target.id in around)]
+        if found or not calls:
+            return found[-1] if found else None
+        at = next((i for i, call in enumerate(self.history) if call is calls[-1]), len(self.history))
+        read = [c for c in self.history[at + 1 :] if c.is_read and not isinstance(c.value, Handle)]
+        return read[-1] if read and not calls[-1].error else calls[-1]
 
 
-@dataclass
+def _around_the_students(calls: Sequence[Call]) -> set[int]:
+    """Return the objects of the grader that were made around an object of the submission's."""
+    made = [call for call in calls if call.source and isinstance(call.value, Handle)]
+    built = {call.value.id for call in made}
+    given = {call.value.id: leaves([call.args, call.kwargs]) for call in made}
+    return {
+        number
+        for number, parts in given.items()
+        if any(isinstance(part, RemoteObject) and part._handle.id not in built for part in parts)
+    }
+
+
+def shares_memory(value: Any, array: np.ndarray[Any, Any]) -> bool:
+    """Return whether an array inside of a value has memory in common with another array."""
+    parts = (
+        to_numpy(leaf)
+        for leaf in leaves(value)
+        if hasattr(leaf, "shape") and not getattr(leaf, "is_meta", False)
+    )
+    return any(part is not None and np.may_share_memory(part, array) for part in parts)
+
+
+class JudgedCase(NamedTuple):
+    """What a check says about one case: how it fails, or why it is skipped; neither if it passes. `reached`
+    are the parts that it has called, if some are not written."""
+
+    case: Case
+    failure: Failure | None = None
+    skip: Skip | None = None
+    reached: Reached | None = None
+
+
+@dataclass(frozen=True)
 class CheckResult:
     """The result of one check: the cases that it judged (`asked`), the failures among them, the cases that an
-    answer in PyTorch does not get (`left_out`), and why the submission kept others from being judged."""
+    answer in PyTorch does not get (`left_out`), and why the submission kept others from being judged.
+    `reached` are the parts that each case has called, if some are not written."""
 
     check: Check
-    failures: list[Failure] = field(default_factory=list)
-    asked: list[Case] = field(default_factory=list)
-    left_out: list[Case] = field(default_factory=list)
+    failures: Sequence[Failure] = ()
+    asked: Sequence[Case] = ()
+    left_out: Sequence[Case] = ()
     prevented: str = ""
+    reached: Sequence[Reached] = ()
 
     @property
     def status(self) -> CheckStatus:
@@ -71,83 +129,98 @@ class CheckResult:
         return "failed" if self.prevented else "skipped"
 
 
-class CheckAborted(Exception):
-    """The worker was lost during a check; `failure` has the case and the reason."""
+def smallest(result: CheckResult) -> Failure:
+    """Return the smallest failure of the same kind as the first one. The first is often a fixed example from
+    a paper, which is larger than necessary."""
+    first = result.failures[0]
+    alike = [failure for failure in result.failures if _fails_alike(failure, first)]
+    return min(alike, key=lambda failure: failure.case.weight)
 
-    def __init__(self, failure: Failure) -> None:
+
+def _fails_alike(failure: Failure, first: Failure) -> bool:
+    return failure.status == first.status and bool(failure.difference) == bool(first.difference)
+
+
+class CheckAborted(Exception):
+    """The worker was lost during a check; `failure` has the case and the reason, and `reached` the parts that
+    this case and those that have ended have called, if some are not written."""
+
+    def __init__(self, failure: Failure, reached: Sequence[Reached] = ()) -> None:
         super().__init__(failure.message)
-        self.failure = failure
+        self.failure, self.reached = failure, reached
 
 
 def run_check(check: Check, context: CheckContext) -> CheckResult:
     """Judge every case of the check. Raises CheckAborted if the worker is lost."""
-    result = CheckResult(check)
-    cases: list[Case] = []
-    for case in check.cases:
-        (result.left_out if context.leaves_out(case) else cases).append(case)
-    runs = [partial(judge_case, check, context, case) for case in cases]
-    for case, outcome in zip(cases, run_together(context.student, runs), strict=True):
-        if isinstance(outcome, Skip):
-            result.prevented = result.prevented or outcome.reason
-            continue
-        result.asked.append(case)
-        if outcome is not None:
-            result.failures.append(outcome)
-    return result
+    left_out = [case for case in check.cases if context.leaves_out(case)] if context.is_translated else []
+    cases = [case for case in check.cases if case not in left_out] if left_out else check.cases
+    ended: list[JudgedCase] = []
+
+    def judge(case: Case, student: Student) -> JudgedCase:
+        ended.append(judge_case(check, context, case, student))
+        return ended[-1]
+
+    try:
+        judged = list(run_together(context.student, [partial(judge, case) for case in cases]))
+    except CheckAborted as lost:
+        raise CheckAborted(lost.failure, [*_reached_in(ended), *lost.reached]) from None
+    skipped = [one.skip for one in judged if one.skip is not None]
+    return CheckResult(
+        check,
+        [one.failure for one in judged if one.failure is not None],
+        [one.case for one in judged if one.skip is None] if skipped else cases,
+        left_out,
+        next((skip.reason for skip in skipped if skip.reason), ""),
+        _reached_in(judged) if context.parts else (),
+    )
 
 
-def judge_case(check: Check, context: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
-    """Return the failure of one case, None if it passes. Raises CheckAborted if the worker is lost."""
+def _reached_in(judged: Sequence[JudgedCase]) -> list[Reached]:
+    return [one.reached for one in judged if one.reached is not None]
+
+
+def judge_case(check: Check, context: CheckContext, case: Case, student: Student) -> JudgedCase:
+    """Return what a check says about one case. Raises CheckAborted if the worker is lost."""
     context = context.for_student(student)
     try:
-        outcome = _judge(check, context, case, context.student)
-    except CheckAborted as lost:
-        _note_parts(check, context, lost.failure)
-        raise
-    _note_parts(check, context, outcome)
-    return outcome
+        with KeptCalls(context.student):
+            check.judge(context, case)
+    except CaseFailed as failed:
+        return _not_passed(context, case, failed.why, failed.calls)
+    return JudgedCase(case, reached=_reached(context.student, fails=False))
 
 
-def _note_parts(check: Check, context: CheckContext, outcome: Failure | Skip | None) -> None:
-    """Note which parts the case has called, if some are not written."""
-    if context.parts is None or not isinstance(context.student, PartsStudent):
-        return
-    reached = context.student.reached
-    if isinstance(outcome, Failure):
-        reached.raises = outcome.status != "failed" or outcome.line is not None
-    reached.fails = None if isinstance(outcome, Skip) else outcome is not None
-    context.parts.cases.setdefault(check.name, []).append(reached)
+def _not_passed(context: CheckContext, case: Case, why: Exception, calls: Calls) -> JudgedCase:
+    """Return how a case fails or why it is skipped. Raises CheckAborted."""
+    if isinstance(why, Skip):
+        return JudgedCase(case, skip=why, reached=_reached(context.student, fails=None))
+    failure = _failure(case, why, written_calls(calls) if context.parts else calls)
+    raises = failure.status != "failed" or failure.line is not None
+    reached = _reached(context.student, fails=True, raises=raises)
+    if isinstance(why, WorkerLost):
+        raise CheckAborted(failure, [reached] if reached else []) from None
+    return JudgedCase(case, failure, reached=reached)
 
 
-def _judge(check: Check, context: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
-    try:
-        check.judge(context, case)
-    except ExpectationFailed as error:
-        found = error.difference
-        return _failure(student, case, "failed", error.message, found, error.picture)
-    except SubmissionFailed as error:
-        failure = _failure(student, case, *_status_and_message(error))
-        return replace(failure, line=error.line, columns=error.columns)
-    except WorkerLost as lost:
-        status: CheckStatus = "timeout" if lost.timed_out else "error"
-        raise CheckAborted(_failure(student, case, status, str(lost))) from None
-    except Skip as skip:
-        return skip
-    except Exception as error:  # it cannot use what was returned; a right answer never causes this
-        return _failure(student, case, "failed", _unusable_result(student, error))
-    return None
+def _reached(student: Student, fails: bool | None, raises: bool = False) -> Reached | None:
+    """Return the parts that a case has called, and its outcome; None if all parts are written."""
+    return replace(student.reached, fails=fails, raises=raises) if isinstance(student, PartsStudent) else None
 
 
-def _failure(
-    student: Student,
-    case: Case,
-    status: CheckStatus,
-    message: str,
-    difference: Difference | None = None,
-    picture: Picture | None = None,
-) -> Failure:
-    calls = written_calls(student.trace), written_calls(student.history or [])
-    return Failure(case, status, message, difference, calls[0], picture=picture, history=calls[1])
+def _failure(case: Case, why: Exception, calls: Calls) -> Failure:
+    """Return how a case fails."""
+    trace, history = calls.judged, (*calls.earlier, *calls.requests)
+    if isinstance(why, ExpectationFailed):
+        difference, picture = why.difference, why.picture
+        return Failure(case, "failed", why.message, difference, trace, picture=picture, history=history)
+    if isinstance(why, SubmissionFailed):
+        status, message = _status_and_message(why)
+        return Failure(case, status, message, None, trace, why.line, why.columns, history=history)
+    if isinstance(why, WorkerLost):
+        status = "timeout" if why.timed_out else "error"
+        return Failure(case, status, str(why), None, trace, history=history)
+    # the law cannot use what was returned; a right answer never causes this
+    return Failure(case, "failed", _unusable_result(trace, why), None, trace, history=history)
 
 
 def _status_and_message(error: SubmissionFailed) -> tuple[CheckStatus, str]:
@@ -160,10 +233,10 @@ def _status_and_message(error: SubmissionFailed) -> tuple[CheckStatus, str]:
     return "error", f"The code raised {error}. {in_words(error)}".rstrip()
 
 
-def _unusable_result(student: Student, error: Exception) -> str:
-    if not student.trace:
+def _unusable_result(trace: list[Call], error: Exception) -> str:
+    if not trace:
         return "The result cannot be used as the statement describes it."
-    last = student.trace[-1]
+    last = trace[-1]
     found = UNPACKED.search(str(error))
     if found and hasattr(last.value, "shape"):
         return f"`{last.name}` returns one array where {NUMBERS.get(found[1], found[1])} are due."
@@ -215,7 +288,7 @@ ONLY_TRIVIAL = (
 NOT_COMPARED = "No points yet: another check fails, and nothing could be compared with the reference."
 
 
-def unearned(results: list[CheckResult], context: CheckContext) -> dict[str, str]:
+def unearned(results: Sequence[CheckResult], context: CheckContext) -> dict[str, str]:
     """Return, by check, why it gives no points although it does not fail. No check gives any if no answer
     equals the reference's where a trivial one differs. Built-in checks give none if fewer than a quarter of
     the cases agree with the reference. If agreement waits for an unwritten part, no check gives any while
@@ -234,7 +307,7 @@ def unearned(results: list[CheckResult], context: CheckContext) -> dict[str, str
     return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
 
 
-def _nothing_telling(results: list[CheckResult], context: CheckContext) -> str | None:
+def _nothing_telling(results: Sequence[CheckResult], context: CheckContext) -> str | None:
     """Return why no answer tells that the submission is more than a trivial one; None if two do, which differ
     from each other: a constant is right where it is what is expected."""
     told: dict[str, Any] = {}
@@ -248,7 +321,7 @@ def _nothing_telling(results: list[CheckResult], context: CheckContext) -> str |
     return ONLY_TRIVIAL if agrees else NOTHING_AGREES
 
 
-def _right_answers(results: list[CheckResult], context: CheckContext) -> Iterator[tuple[Case, str, Any]]:
+def _right_answers(results: Sequence[CheckResult], context: CheckContext) -> Iterator[tuple[Case, str, Any]]:
     """Yield each value that the submission was right about: its case, its name and what is expected. What it
     answered in a worker that was lost is known from the results alone."""
     compared = [r for r in results if r.check.judge is agrees_with_reference and context.parts is None]

@@ -65,7 +65,7 @@ def run(options: GradeOptions) -> int:
         return _speak(course, options)
     _require_see(options)
     if options.plan:
-        course.limit_to(options.plan)
+        course = course.limited_to(options.plan)
     if options.page:
         from grader.cli.page import run_page
 

@@ -102,7 +102,6 @@ class Loop:
         self._visited: list[KataInfo] = []  # the current katas before this one
         self.report: KataReport | None = None  # of the current kata
         self._ends = self._begins_anew = False
-        session.grader.is_outdated = lambda: saved.is_pending
 
     # --- what happens ---
 
@@ -178,7 +177,7 @@ class Loop:
         """Grade a kata, remember and show the outcome; nothing if a file is saved meanwhile."""
         before, began = self.state.kata(info.name), time.monotonic()
         try:
-            graded = self.session.grade(info, self.course.stub(info))
+            graded = self.session.grade(info, self.course.stub(info), lambda: self.saved.is_pending)
         except Outdated:
             return
         report, now = graded.report, self.state.kata(info.name)
@@ -205,7 +204,7 @@ class Loop:
                 click.echo(shown, nl=False)
 
         options = SearchOptions(self.search, show, lambda: self.saved.is_pending or self.keyboard.is_pending)
-        self.report = graded.locate(options)
+        self.report = graded.locate(options).report
         if shown:
             click.echo("\r\x1b[K", nl=False, color=True)
         if found := terminal.search_lines(self.report, self.view()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +17,10 @@ from grader.cli.options import FAILED, NO_KATAS, PASSED, UNGRADABLE, GradeOption
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.submission import SubmissionRejected, is_notebook, katas_in
 from grader.formats.account import one_line
+from grader.grading.grader import Graded, isolation_of
 from grader.grading.session import Session, open_session, require_library
 from grader.grading.standings import first_needed, is_begun
-from grader.report import Isolation, Report
+from grader.report import Isolation, KataReport, Report
 from grader.report_texts import bounded
 from grader.worker.client import Outdated
 
@@ -107,14 +108,15 @@ def watch(
 ) -> int:
     """Grade all files now and each file after a change, until Ctrl-C; return the exit code."""
     saved, pending = SavedFiles(path for _, path in paths), paths
-    session.grader.is_outdated = lambda: saved.is_pending
     try:
         while True:
             if pending:
                 with suppress(Outdated):  # a file was saved meanwhile
                     began = time.monotonic()
                     console.begin_round()
-                    _grade_round(session, pending, console, search_seconds)
+                    _grade_round(
+                        session, pending, console, search_seconds, is_outdated=lambda: saved.is_pending
+                    )
                     click.echo(f"{time.monotonic() - began:.2f} s. Watching; Ctrl-C ends.", err=True)
                     pending = []
             time.sleep(POLL_SECONDS)
@@ -132,20 +134,24 @@ def _grade_round(
     search_seconds: float,
     notes: Sequence[str] = (),
     unread: Mapping[str, str] = MappingProxyType({}),
+    is_outdated: Callable[[], bool] = lambda: False,
 ) -> Report:
-    """Grade each file, print each report as it is made, and write the whole report at the end."""
-    grader, katas = session.grader, []
+    """Grade each file, print each report as it is made, and write the whole report at the end. Raises
+    Outdated."""
+    grader, katas, found = session.grader, list[KataReport](), list[Graded]()
     for info, path in paths:
         console.start_kata(info)
         console.waits = first_needed(session.course, info) if path == session.course.stub(info) else ""
         if info.name in unread:
             kata = bounded(replace(info.unjudged("error", unread[info.name]), unread=True))
         else:
-            kata = session.grade(info, path).locate(console.search(search_seconds, grader.is_outdated))
+            found.append(session.grade(info, path, is_outdated))
+            kata = found[-1].locate(console.search(search_seconds, is_outdated)).report
         is_named = path != session.course.stub(info)
         katas.append(replace(kata, file=shorten(path)) if is_named else kata)
         console.finish_kata(katas[-1], path)
-    report = Report(tuple(katas), grader.device, grader.isolation, grader.provenance, tuple(notes))
+    isolation = isolation_of(found) or Isolation()
+    report = Report(tuple(katas), grader.device, isolation, grader.provenance, tuple(notes))
     console.finish(report)
     return report
 

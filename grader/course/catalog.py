@@ -67,14 +67,17 @@ class KataInfo:
 
 
 class Course:
-    """A folder with `exercises/`, `tests/katas/` and, for an instructor, `solutions/`. Raises CourseError if
-    there is no folder of exercises."""
+    """A folder with `exercises/`, `tests/katas/` and, for an instructor, `solutions/`. With a `plan`, it has
+    the katas of that plan alone. Raises CourseError if there is no folder of exercises, or no such plan."""
 
-    def __init__(self, root: Path, exercises: Path | None = None) -> None:
-        self.root = root
+    def __init__(self, root: Path, exercises: Path | None = None, plan: str = "") -> None:
+        self.root, self.plan = root, plan
         self.exercises = exercises or root / "exercises"
         if not self.exercises.is_dir():
             raise CourseError(f"There is no exercises folder at {shorten(self.exercises)}.")
+        if plan and plan not in (plans := self.syllabus.plans):
+            there = f"There are {', '.join(plans)}." if plans else "tests/katas/path.toml has no [plans]."
+            raise CourseError(f"There is no plan called `{plan}`. {there}")
 
     @cached_property
     def syllabus(self) -> Syllabus:
@@ -92,16 +95,12 @@ class Course:
             self._require_track(info)
             found[info.name] = info
         ranked = sorted(found.values(), key=lambda info: self.syllabus.rank(info.track, info.name))
-        return {info.name: info for info in ranked}
+        kept = self.syllabus.plans[self.plan].katas if self.plan else found
+        return {info.name: info for info in ranked if info.name in kept}
 
-    def limit_to(self, plan: str) -> None:
-        """Keep the katas of a plan alone. Raises CourseError if there is no such plan."""
-        plans = self.syllabus.plans
-        if plan not in plans:
-            there = f"There are {', '.join(plans)}." if plans else "tests/katas/path.toml has no [plans]."
-            raise CourseError(f"There is no plan called `{plan}`. {there}")
-        kept = set(plans[plan].katas)
-        self.katas = {name: info for name, info in self.katas.items() if name in kept}
+    def limited_to(self, plan: str) -> Course:
+        """Return the course with the katas of a plan alone. Raises CourseError if there is no such plan."""
+        return Course(self.root, self.exercises, plan)
 
     def _require_track(self, info: KataInfo) -> None:
         tracks = list(self.syllabus.path)
@@ -119,7 +118,7 @@ class Course:
     def kata_info(self, name: str) -> KataInfo:
         """Return the kata called `name`. Raises CourseError if there is none, with the most similar name."""
         declared = list(self.root.glob(f"tests/katas/*/test_{name}.py")) if name.isidentifier() else []
-        if len(declared) == 1 and "katas" not in vars(self):
+        if len(declared) == 1 and not self.plan and "katas" not in vars(self):
             info = read_kata_info(declared[0])  # reading all declarations takes as long as importing NumPy
             self._require_track(info)
             if info.name == name:

@@ -32,6 +32,7 @@ from grader.course.catalog import KataInfo, shorten
 from grader.course.files import NotReadable, TooLarge, read_below, read_file, source_text
 from grader.errors import reason_of
 from grader.kata import Kata
+from grader.report import Isolation
 
 NAMES = {"numpy": "NumPy", "torch": "PyTorch"}
 WIDTH = 88  # characters of a line in a statement
@@ -179,11 +180,12 @@ LONGEST_LINE = 100  # characters that are shown of a line with a syntax error
 
 class SubmissionRejected(Exception):
     """The file cannot be graded; the message is one sentence that says why and where. `excerpt` is the line
-    in question, with a caret below the place, or empty."""
+    in question, with a caret below the place, or empty. `isolation` holds the protections that were in force
+    if a worker had begun to run the file."""
 
-    def __init__(self, message: str, excerpt: str = "") -> None:
+    def __init__(self, message: str, excerpt: str = "", isolation: Isolation | None = None) -> None:
         super().__init__(message)
-        self.excerpt = excerpt
+        self.excerpt, self.isolation = excerpt, isolation
 
 
 class Unreadable(SubmissionRejected):

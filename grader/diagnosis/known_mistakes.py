@@ -1,27 +1,32 @@
-"""What a known mistake answers to a case: from an answer key, or by running it when it is asked.
+"""What a known mistake answers to a case, and whether a submission fails like it.
 
-A mistake runs in this process, from a file with lines, with the same checks as a submission.
+A mistake is looked up in an answer key, or runs when it is asked: in this process, from a file with lines,
+with the same checks as a submission. Two failures are the same if the verdicts and the answers are equal.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from grader.answer_keys.answers import Case, Recorded, RecordedMistake
+from grader.answer_keys.answers import Answer, Case, Recorded, RecordedMistake
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import Failure, judge_case, run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers
-from grader.diagnosis.similarity import record
+from grader.values.arrays import dtype_name, float_dtype, terms_of
+from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Tolerance, epsilon_of, first_difference
 from grader.worker.in_process import LocalStudent
-from grader.worker.student import run_together
+from grader.worker.protocol.codec import Handle, TensorOutline
+from grader.worker.student import Call, run_together
 
 
 class KnownMistake(Protocol):
@@ -96,8 +101,8 @@ class MistakeOfCourse:
             return None
         with self._running("single") as context:
             run = partial(judge_case, self._checks[check.name], context, case)
-            found = next(iter(run_together(context.student, [run])))
-            return self._recorded(found) if isinstance(found, Failure) else None
+            found = next(iter(run_together(context.student, [run]))).failure
+            return self._recorded(found) if found else None
 
     def outcomes(self, check: Check) -> list[Recorded | None]:
         if check.name not in self._checks:
@@ -142,3 +147,124 @@ def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]
     answers = Answers(course, prepared.info, "mistakes")
     names = [*answers.names, *answers.general(prepared.kata)]
     return [MistakeOfCourse(answers, name, prepared) for name in names]
+
+
+def record(failure: Failure, source: str = "", reference: str = "") -> Recorded:
+    """Return the facts of a failure that are compared. The message is stored as a digest: it may quote the
+    code that raised it, and students receive the answer keys. What a `raise` in the `source` of the answer
+    says, or one in the `reference` that it calls, does not count, and its digest is ""."""
+    if isinstance(failure, RecordedFailure):
+        return failure.recorded
+    answers = tuple(map(_answer, failure.trace))
+    is_own = failure.status == "error" and _is_raised(failure, source, reference)
+    said = "" if is_own else _digest(_comparable_message(failure))
+    return Recorded(failure.status, said, bool(failure.difference), answers)
+
+
+def _is_raised(failure: Failure, source: str, reference: str) -> bool:
+    """Return whether a `raise` in the answer, or in the reference that it calls, has made an error."""
+    lines = source.splitlines()
+    if failure.line and failure.line <= len(lines) and re.search(r"\braise\b", lines[failure.line - 1]):
+        return True
+    text = failure.message.partition(" (line")[0].partition(": ")[2]
+    return bool(text) and text in reference
+
+
+@dataclass(frozen=True)
+class RecordedFailure(Failure):
+    """A failure of a mistake that was judged before. It has the facts that are compared, and no message."""
+
+    recorded: Recorded = field(kw_only=True)
+    is_empty: bool = field(kw_only=True)  # what `FailedCheck.is_empty` was
+
+
+def _digest(message: str) -> str:
+    return hashlib.sha256(message.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+LOST = {_digest(LOST_DIGITS + sources) for sources in FLOAT32_SOURCES.values()}
+
+
+def _answer(call: Call) -> Answer:
+    if call.error:
+        return Answer(None, call.error[0])
+    return Answer(_without_handles(call.value), None, call.gradients)
+
+
+class ComparedFailure:
+    """A failure of a submission that can be compared with the failures of mistakes in the same case."""
+
+    def __init__(self, failure: Failure, source: str = "") -> None:
+        self._recorded = record(failure, source)
+        given = failure.case.arguments
+        self._tolerance, self._finest = Tolerance(terms_of(given), 16), float_dtype(given)
+
+    @property
+    def differs(self) -> bool:
+        """True if a value differs from the one that is due."""
+        return self._recorded.differs
+
+    @property
+    def raises(self) -> bool:
+        """True if the submission raised an exception."""
+        return self._recorded.status == "error"
+
+    def matches(self, mine: Recorded) -> bool:
+        """True if the verdict and all answers are the same."""
+        theirs = self._recorded
+        if theirs.status != mine.status or len(theirs.answers) != len(mine.answers):
+            return False
+        by_value = theirs.status == "failed" and (theirs.differs or mine.differs)
+        is_raised = theirs.status == "error" and not (theirs.said and mine.said)
+        if theirs.said != mine.said and not by_value and not is_raised:
+            return False
+        pairs = zip(theirs.answers, mine.answers, strict=True)
+        # where both have lost the digits of float64, the last ones of float32 say only at which step
+        finest = "float32" if theirs.said == mine.said and theirs.said in LOST else self._finest
+        return all(_same_answer(a, b, self._tolerance, finest) for a, b in pairs)
+
+
+def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str | None) -> bool:
+    if theirs.error or mine.error:
+        return theirs.error == mine.error
+    pair = theirs.value, mine.value
+    if (theirs.gradients is None) != (mine.gradients is None):
+        return False
+    dtype = _dtype_to_compare_in(_dtype(pair[0]), _dtype(pair[1]), given)
+    same = first_difference(*pair, tolerance, dtype) is None
+    floored = tolerance.with_floor_of(mine.gradients)
+    return same and first_difference(theirs.gradients, mine.gradients, floored, dtype) is None
+
+
+def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
+    """Return the less precise dtype of the two answers, but not less precise than the arguments if the dtypes
+    differ: a mistake that loses digits does not explain an answer that has them. Where both answers are
+    float64 and no argument is, the digits beyond those of the arguments say only where the code widens."""
+    coarser = max(theirs, mine, key=epsilon_of)
+    is_widened = theirs == mine == "float64" and given != "float64"
+    if given and (is_widened or (theirs != mine and epsilon_of(coarser) > epsilon_of(given))):
+        return given
+    return coarser
+
+
+def _comparable_message(failure: Failure) -> str:
+    """Return the message without its lines. An error's numbers become 0, as they vary with the case."""
+    message = re.sub(r"\bin line \d+", "in a line", failure.message.split(" (line")[0])
+    return re.sub(r"\d+", "0", message) if failure.status == "error" else message
+
+
+def _dtype(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return _dtype(value[0]) if value else ""
+    return dtype_name(value)
+
+
+def _without_handles(value: Any) -> Any:
+    """Return the value with the kind of object in place of objects that stay in the worker."""
+    if isinstance(value, list | tuple):
+        return [_without_handles(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_handles(item) for key, item in value.items()}
+    if isinstance(value, Handle | TensorOutline):
+        return f"<{type(value).__name__}>"
+    return value

@@ -21,8 +21,7 @@ from grader.cases.state import EARLIER_CALLS
 from grader.checks.builtin import BUILTIN, agrees_with_reference, has_the_right_gradients
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult
-from grader.diagnosis.known_mistakes import KnownMistake
-from grader.diagnosis.similarity import ComparedFailure, RecordedFailure
+from grader.diagnosis.known_mistakes import ComparedFailure, KnownMistake, RecordedFailure
 from grader.kata import Kata
 from grader.report import Mistake
 from grader.values.arrays import distinct_values
@@ -43,11 +42,11 @@ class MistakeMatcher:
     def __init__(self, mistakes: Sequence[KnownMistake]) -> None:
         self.mistakes = mistakes
 
-    def naming(self, results: list[CheckResult], source: str = "") -> Naming:
+    def naming(self, results: Sequence[CheckResult], source: str = "") -> Naming:
         """Return a search for the mistakes that explain the results of one submission."""
         return Naming(self.mistakes, results, source)
 
-    def name(self, results: list[CheckResult], source: str = "") -> dict[str, Mistake]:
+    def name(self, results: Sequence[CheckResult], source: str = "") -> dict[str, Mistake]:
         """Return, by name of the check, the mistake that explains it best; unexplained checks are absent."""
         naming = self.naming(results, source)
         naming.run()
@@ -58,7 +57,7 @@ class Naming:
     """The search for the mistakes of one submission. If `run` is stopped, `found` has what it has found so
     far: by name of the check, the mistake that explains it."""
 
-    def __init__(self, mistakes: Sequence[KnownMistake], results: list[CheckResult], source: str) -> None:
+    def __init__(self, mistakes: Sequence[KnownMistake], results: Sequence[CheckResult], source: str) -> None:
         self.found: dict[str, Mistake] = {}
         self._mistakes, self._results = mistakes, results
         failed = [FailedCheck(r, source) for r in results if r.failures and r.status in ("failed", "error")]
@@ -231,7 +230,9 @@ def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
 class Candidate:
     """One mistake, compared with all check results of one submission."""
 
-    def __init__(self, mistake: KnownMistake, results: list[CheckResult], failed: list[FailedCheck]) -> None:
+    def __init__(
+        self, mistake: KnownMistake, results: Sequence[CheckResult], failed: list[FailedCheck]
+    ) -> None:
         self.mistake, self._results, self._failed = mistake, results, failed
         self._matching: dict[str, dict[int, bool]] = {}
 
@@ -348,7 +349,7 @@ def _name_of_pair(check: FailedCheck, one: Candidate, other: Candidate) -> Mista
 class QuestionMatcher(MistakeMatcher):
     """Names the known mistake that gives the same wrong answer in the same row of numbers."""
 
-    def naming(self, results: list[CheckResult], source: str = "") -> Naming:
+    def naming(self, results: Sequence[CheckResult], source: str = "") -> Naming:
         return NamingOfQuestions(self.mistakes, results, source)
 
 

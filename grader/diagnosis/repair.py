@@ -27,17 +27,17 @@ from grader.answer_keys.answers import Case
 from grader.cases.state import EARLIER_CALLS
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import answers_the_same_again, keeps_the_dtype, leaves_arguments_unchanged
-from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
+from grader.checks.runner import CheckAborted, CheckResult, judge_case, run_check
 from grader.course.submission import Submission, first_use, forbidden_names
 from grader.diagnosis.search_options import SearchOptions
 from grader.edits.candidates import EditPlace, Sources, Trace, place_of_edit, ranked
 from grader.edits.walk import Edit
-from grader.expect import ExpectationFailed, SubmissionFailed
+from grader.expect import SubmissionFailed
 from grader.values.arrays import dtype_name, leaves
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
 from grader.worker.fork_server import Process, WorkerFactory
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import TOGETHER, Student, run_together
+from grader.worker.student import TOGETHER, CaseFailed, Student, run_together
 
 LOCATED = (keeps_the_dtype, leaves_arguments_unchanged)
 CHANGES = "This line changes in place what the caller has passed."
@@ -346,7 +346,7 @@ class RepairSearch:
         submission: Submission,
         factory: WorkerFactory,
         device: str,
-        results: list[CheckResult],
+        results: Sequence[CheckResult],
         options: SearchOptions,
     ) -> None:
         self.prepared, self.submission, self.options = prepared, submission, options
@@ -415,7 +415,7 @@ class RepairSearch:
                     own = replace(check, cases=[case])
                     keeps = partial(self._passes, checks=[own])
                     place = widening_place(self.submission.source, context, case, keeps)
-            except (SubmissionFailed, ExpectationFailed, WorkerLost, CheckAborted):
+            except (SubmissionFailed, CaseFailed, WorkerLost, CheckAborted):
                 place = None
                 self._close()
             self.places += [place] if place and self._is_new(place) else []
@@ -467,9 +467,9 @@ class RepairSearch:
         """Return whether a candidate of a batch passes the goals. Raises LostBy."""
         student = CandidateStudent(student, number, candidate.source)
         context = CheckContext(self.prepared.kata, self.prepared.oracle, student)
-        outcomes = (judge_case(check, context, case, student) for check in self.goals for case in check.cases)
+        every = (judge_case(check, context, case, student) for check in self.goals for case in check.cases)
         try:
-            return not any(isinstance(outcome, Failure) for outcome in outcomes)
+            return not any(judged.failure for judged in every)
         except CheckAborted:
             raise LostBy(candidate) from None
 

@@ -1,4 +1,7 @@
-"""Grade a submission: load it in a worker, run every check, name the mistake and compute the score."""
+"""Grade a submission: judge it in a worker, name the mistake, make the report, and search for the place.
+
+`Grader.grade` returns a `Graded`; nothing is written into it later.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import hashlib
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -25,45 +29,72 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission, first_use
-from grader.grading.missing_return import missing_return, reported_once
-from grader.grading.report_builder import as_check, as_repair, in_torch, smallest
-from grader.grading.submission_run import JudgingStopped, SubmissionRun, limited
+from grader.grading.missing_return import MissingReturn, missing_return, reported_once
+from grader.grading.report_builder import as_check, as_repair, in_torch
+from grader.grading.submission_run import JudgedSubmission, JudgingStopped, judge_submission, limited
 from grader.kata import Kata, Library, hundredths
-from grader.report import CheckReport, Cost, Isolation, KataReport, Mistake, Part, Provenance
+from grader.report import CheckReport, Isolation, KataReport, Mistake, Provenance
 from grader.report_texts import bounded, with_places
 from grader.worker.fork_server import WorkerFactory
 
 if TYPE_CHECKING:
     from grader.diagnosis.matcher import MistakeMatcher, Naming
-    from grader.diagnosis.repair import RepairSearch
     from grader.diagnosis.search_options import SearchOptions
 
 PASSES_FROM = 75  # percent of the questions of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
 
 
-@dataclass
-class Graded:
-    """The report of a submission, and how to begin a search for the place of its mistake: None if there is
-    nothing to search, because the submission passes or its mistake has a name."""
+@dataclass(frozen=True)
+class Unexplained:
+    """A submission that fails for a reason without a name: what a search for the place of its mistake
+    needs."""
+
+    prepared: PreparedKata
+    submission: Submission
+    factory: WorkerFactory
+    device: str
+    results: Sequence[CheckResult]
+
+
+class Located(NamedTuple):
+    """A report with the places that a search has found, and the CPU time of the search."""
 
     report: KataReport
-    begin_search: Callable[[SearchOptions], RepairSearch] | None = None
-    search_seconds: float = 0.0  # the CPU time of the search
+    seconds: float = 0.0
 
-    def locate(self, options: SearchOptions) -> KataReport:
-        """Search, and return the report with the places that are found. An error of the search ends it."""
-        if self.begin_search is None or options.seconds <= 0:
-            return self.report
-        search = self.begin_search(options)
+
+@dataclass(frozen=True)
+class Graded:
+    """The report of a submission; the isolation of its workers, None if none was started; and what is
+    `unexplained`: None if the submission passes or its mistake has a name."""
+
+    report: KataReport
+    isolation: Isolation | None = None
+    unexplained: Unexplained | None = None
+
+    def locate(self, options: SearchOptions) -> Located:
+        """Search for the place of the mistake, and return the report with the places that are found. An error
+        of the search ends it."""
+        if self.unexplained is None or options.seconds <= 0:
+            return Located(self.report)
+        from grader.diagnosis.repair import RepairSearch  # most gradings do not need it
+
+        one = self.unexplained
+        search = RepairSearch(one.prepared, one.submission, one.factory, one.device, one.results, options)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with suppress(Exception, JudgingStopped), limited(options.seconds):
                 search.run()
-        self.search_seconds = search.clock.spent
-        repairs = tuple(as_repair(place, search.submission.source) for place in search.places)
-        self.report = with_places(self.report, repairs)
-        return self.report
+        repairs = tuple(as_repair(place, one.submission.source) for place in search.places)
+        return Located(with_places(self.report, repairs), search.clock.spent)
+
+
+def isolation_of(graded: Iterable[Graded]) -> Isolation | None:
+    """Return the protections that were in force in every worker of some gradings; None if there were no
+    workers."""
+    held = [one.isolation for one in graded if one.isolation is not None]
+    return reduce(Isolation.weakened_by, held) if held else None
 
 
 class Grader:
@@ -79,16 +110,8 @@ class Grader:
     ) -> None:
         self.course, self.factories, self.device, self.seed = course, factories, device, seed
         self.keyring = keyring
-        self._isolation: Isolation | None = None
         self._prepared: dict[tuple[str, str], PreparedKata] = {}  # by kata and library of the answer
-        #: Whether a running grading is of no use any more; it then raises Outdated.
-        self.is_outdated: Callable[[], bool] = lambda: False
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
-
-    @property
-    def isolation(self) -> Isolation:
-        """The protections that were in force for every worker so far."""
-        return self._isolation or Isolation()
 
     @property
     def provenance(self) -> Provenance:
@@ -103,10 +126,6 @@ class Grader:
             str(torch.__version__) if torch else _installed("torch") if uses_torch else "",
             self.keyring.digest if self.keyring else "",
         )
-
-    def note_isolation(self, found: Isolation) -> None:
-        """Record the protections that a worker reported before it loaded a submission."""
-        self._isolation = self._isolation.weakened_by(found) if self._isolation else found
 
     def prepare(self, info: KataInfo, library: str = "") -> PreparedKata:
         """Return the declaration, the oracle and the checks of a kata, loaded once. For answers in another
@@ -133,50 +152,78 @@ class Grader:
             self.matchers[name] = matcher_of(prepared.kata, known_mistakes(self.course, prepared))
         return self.matchers[name]
 
-    def grade(self, submission: Submission) -> Graded:
+    def grade(self, submission: Submission, is_outdated: Callable[[], bool] = lambda: False) -> Graded:
         """Grade one submission, even if it crashes. Raises SubmissionRejected if the file cannot be loaded,
-        and Outdated."""
+        and Outdated once `is_outdated` returns True: the result is then of no use any more."""
         began = time.monotonic()
         if submission.as_tensors:
             self.factories[submission.library]  # starts while the kata is loaded
         prepared = self.prepare(submission.info, submission.library)
-        broken = _check_rules(prepared.kata, submission)
-        judged = _Judged(broken) if broken else self._judge(prepared, submission)
-        checks = self._note_shortcuts(prepared.kata, submission, judged.checks)
-        passed = not judged.parts and all(check.status in ("passed", "skipped") for check in checks)
-        if prepared.kata.questions:
-            passed = sum(check.score for check in checks) >= PASSES_FROM * len(prepared.kata.questions)
-        report = KataReport(
-            submission.info.name,
-            submission.info.track,
-            "passed" if passed else "failed",
-            submission.info.max_score,
-            time.monotonic() - began,
-            checks=tuple(checks),
-            output=judged.output,
-            digest=hashlib.sha256(submission.source.encode()).hexdigest(),
-            cost=judged.cost if passed else None,
-            parts=judged.parts,
-            library=submission.library if submission.as_tensors else "",
-        )
-        return Graded(bounded(report), self._search_of(prepared, submission, judged.unexplained))
+        kata, source = prepared.kata, submission.source
+        if broken := _broken_rule(kata, source):
+            return Graded(_report(submission, kata, [broken], time.monotonic() - began))
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
+            judged = judge_submission(self.factories, self.device, prepared, submission, is_outdated)
+            explained = self._explain(prepared, judged, source)
+            checks = self._reported(prepared, submission, judged, explained)
+        seconds = time.monotonic() - began
+        report = _report(submission, kata, checks, seconds, judged)
+        if explained.is_enough or kata.questions:  # a search would answer a question
+            return Graded(report, judged.isolation)
+        factory = self.factories[kata.library]
+        unexplained = Unexplained(prepared, submission, factory, self.device, judged.results)
+        return Graded(report, judged.isolation, unexplained)
 
-    def _search_of(
-        self, prepared: PreparedKata, submission: Submission, unexplained: list[CheckResult]
-    ) -> Callable[[SearchOptions], RepairSearch] | None:
-        """Return how to begin a search; None if no result needs one, or if it would answer a question."""
-        if not unexplained or prepared.kata.questions:
-            return None
+    def _explain(self, prepared: PreparedKata, judged: JudgedSubmission, source: str) -> _Explanation:
+        """Return why checks fail: a missing `return`, or the mistakes that are found in NAMING_SECONDS."""
+        if not judged.fails:
+            return _Explanation(is_enough=True)
+        if missing := missing_return(judged.results, source):
+            return _Explanation(missing, is_enough=True)
+        naming: Naming | None = None
+        with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
+            naming = self.matcher(prepared).naming(judged.results, source)
+            naming.run()
+        found = naming.found if naming else {}
+        is_named = any(m.certain and m.id not in GENERAL for m in found.values())  # those say no place
+        is_enough = is_named or bool(judged.parts) or _raises_unwritten(source, judged.results)
+        return _Explanation(None, found, is_enough)
 
-        def begin(options: SearchOptions) -> RepairSearch:
-            from grader.diagnosis.repair import RepairSearch  # most gradings do not need it
+    def _reported(
+        self,
+        prepared: PreparedKata,
+        submission: Submission,
+        judged: JudgedSubmission,
+        explained: _Explanation,
+    ) -> list[CheckReport]:
+        """Return what the report says of each check."""
+        kata, source = prepared.kata, submission.source
+        stub = text_of(self.course.stub(prepared.info)) if judged.fails else ""
+        free = unearned(judged.results, judged.context)
+        checks = [
+            as_check(
+                result,
+                kata,
+                explained.mistakes.get(result.check.name),
+                free.get(result.check.name, ""),
+                source,
+                judged.printed.get(result.check.name, ""),
+                stub,
+                judged.parts,
+                submission.as_tensors,
+            )
+            for result in judged.results
+        ]
+        if submission.as_tensors:
+            checks = list(map(in_torch, checks))
+        if explained.missing:
+            checks = reported_once(checks, explained.missing)
+        if kata.written:
+            checks += written_answers(kata, source)
+        return self._with_shortcuts(kata, submission, checks)
 
-            factory = self.factories[prepared.kata.library]
-            return RepairSearch(prepared, submission, factory, self.device, unexplained, options)
-
-        return begin
-
-    def _note_shortcuts(
+    def _with_shortcuts(
         self, kata: Kata, submission: Submission, checks: list[CheckReport]
     ) -> list[CheckReport]:
         """Return the checks with a note if a library function does all of the kata. With `by_hand` in the
@@ -192,56 +239,6 @@ class Grader:
             return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]
         return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
 
-    def _judge(self, prepared: PreparedKata, submission: Submission) -> _Judged:
-        source = submission.source
-        run = SubmissionRun(
-            self.factories, self.device, prepared, submission, self.note_isolation, self.is_outdated
-        )
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
-            try:
-                results = run.run_all()
-                failed = [result for result in results if result.failures]
-                printed = {f.check.name: run.printed_for(f, smallest(f)) for f in failed}
-                cost = None if failed or run.parts else run.cost()
-            finally:
-                run.close()
-            missing = missing_return(results, source) if failed else None
-            mistakes = self._named(prepared, results, source) if failed and not missing else {}
-            stub = text_of(self.course.stub(prepared.info)) if failed else ""
-            free = unearned(results, run.context)
-            checks = [
-                as_check(
-                    f,
-                    prepared.kata,
-                    mistakes.get(f.check.name),
-                    free.get(f.check.name, ""),
-                    source,
-                    printed.get(f.check.name, ""),
-                    stub,
-                    run.parts,
-                    submission.as_tensors,
-                )
-                for f in results
-            ]
-            if submission.as_tensors:
-                checks = list(map(in_torch, checks))
-            checks = reported_once(checks, missing) if missing else checks
-            checks += written_answers(prepared.kata, source)
-            # a general name says no place
-            own = [m for m in mistakes.values() if m.certain and m.id not in GENERAL]
-            explained = not failed or missing or own or run.parts or _raises_unwritten(source, results)
-            parts = run.parts.verdicts() if run.parts else ()
-            return _Judged(checks, run.printed, cost, [] if explained else results, parts)
-
-    def _named(self, prepared: PreparedKata, results: list[CheckResult], source: str) -> dict[str, Mistake]:
-        """Return the mistakes that explain failed checks, as far as they are found in NAMING_SECONDS."""
-        naming: Naming | None = None
-        with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
-            naming = self.matcher(prepared).naming(results, source)
-            naming.run()
-        return naming.found if naming else {}
-
 
 def _installed(package: str) -> str:
     from importlib.metadata import version  # takes longer to import than a kata to judge
@@ -249,19 +246,45 @@ def _installed(package: str) -> str:
     return version(package)
 
 
-@dataclass
-class _Judged:
-    """The checks of a submission, what it printed, what it costs if it passes, and all results if no mistake
-    explains them and every part is written; the verdict on each part if some are not."""
+@dataclass(frozen=True)
+class _Explanation:
+    """Why checks fail: a missing `return`, or the mistakes by name of the check. If that is enough, no search
+    for the place is due."""
 
-    checks: list[CheckReport]
-    output: str = ""
-    cost: Cost | None = None
-    unexplained: list[CheckResult] = field(default_factory=list)
-    parts: tuple[Part, ...] = ()
+    missing: MissingReturn | None = None
+    mistakes: Mapping[str, Mistake] = field(default_factory=dict)
+    is_enough: bool = False
 
 
-def _raises_unwritten(source: str, results: list[CheckResult]) -> bool:
+def _report(
+    submission: Submission,
+    kata: Kata,
+    checks: Sequence[CheckReport],
+    seconds: float,
+    judged: JudgedSubmission | None = None,
+) -> KataReport:
+    """Return the report of a kata; without `judged`, no worker has run the submission."""
+    parts = judged.parts.verdicts() if judged and judged.parts else ()
+    passed = not parts and all(check.status in ("passed", "skipped") for check in checks)
+    if kata.questions:
+        passed = sum(check.score for check in checks) >= PASSES_FROM * len(kata.questions)
+    report = KataReport(
+        submission.info.name,
+        submission.info.track,
+        "passed" if passed else "failed",
+        submission.info.max_score,
+        seconds,
+        checks=tuple(checks),
+        output=judged.output if judged else "",
+        digest=hashlib.sha256(submission.source.encode()).hexdigest(),
+        cost=judged.cost if judged and passed else None,
+        parts=parts,
+        library=submission.library if submission.as_tensors else "",
+    )
+    return bounded(report)
+
+
+def _raises_unwritten(source: str, results: Sequence[CheckResult]) -> bool:
     """Return whether a part of the submission is not written yet; PyTorch raises this error as well."""
     if "NotImplementedError" not in source:
         return False
@@ -269,16 +292,12 @@ def _raises_unwritten(source: str, results: list[CheckResult]) -> bool:
     return any("NotImplementedError" in call.error for call in calls)
 
 
-def _check_rules(kata: Kata, submission: Submission) -> list[CheckReport]:
-    """Return one failed check if the source breaks a rule of the kata, else an empty list."""
+def _broken_rule(kata: Kata, source: str) -> CheckReport | None:
+    """Return a failed check if the source breaks a rule of the kata."""
     for rule in kata.rules:
-        broken = first_use(submission.source, rule.forbidden)
+        broken = first_use(source, rule.forbidden)
         if broken:
             message = f"A rule of this kata is broken: line {broken[1]} uses {broken[0]}. {rule.because}"
-            points = hundredths(kata.points)
-            return [
-                CheckReport(
-                    "keeps_the_rules", "The code keeps the rules of the kata.", "failed", 0, points, message
-                )
-            ]
-    return []
+            title, points = "The code keeps the rules of the kata.", hundredths(kata.points)
+            return CheckReport("keeps_the_rules", title, "failed", 0, points, message)
+    return None

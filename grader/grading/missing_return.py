@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from grader.checks.runner import CheckResult, Failure
@@ -25,7 +25,7 @@ class MissingReturn:
     place: Place | None
 
 
-def missing_return(results: list[CheckResult], source: str) -> MissingReturn | None:
+def missing_return(results: Sequence[CheckResult], source: str) -> MissingReturn | None:
     """Return the function that is why no answer agrees with the reference: it returns None in each call,
     where something else is due. None if there is no such function."""
     agreement = results[0]
@@ -77,7 +77,7 @@ def _function_of(failure: Failure, tree: ast.Module) -> Named | None:
     return last[1] if all(call.value is None and not call.error for call in alike) else None
 
 
-def _definition(call: Call, trace: list[Call], tree: ast.Module) -> Named | None:
+def _definition(call: Call, trace: Sequence[Call], tree: ast.Module) -> Named | None:
     """Return the function that a call runs, and how a report names it; None if the source does not say."""
     if call.target is None:
         return next(((f.name, f) for f in _functions(tree) if f.name == call.name), None)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from grader.checks.parts import Parts
-from grader.checks.runner import CheckResult, Failure
+from grader.checks.parts import JudgedParts
+from grader.checks.runner import CheckResult, Failure, smallest
 from grader.course.submission import shape_in_torch, text_in_torch
 from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
 from grader.kata import Arguments, Kata
@@ -143,7 +143,7 @@ def as_check(
     source: str = "",
     printed: str = "",
     stub: str = "",
-    parts: Parts | None = None,
+    parts: JudgedParts | None = None,
     as_tensors: bool = False,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
@@ -203,18 +203,6 @@ def as_repair(place: EditPlace, source: str) -> Repair:
     """Return a place that a search has found, with its line of the source."""
     where = place_of(source, place.line, place.columns) or Place(place.line, "")
     return Repair(place.kind, where, place.fact)
-
-
-def smallest(result: CheckResult) -> Failure:
-    """Return the smallest failure of the same kind as the first one. The first is often a fixed example from
-    a paper, which is larger than necessary."""
-    first = result.failures[0]
-    alike = [failure for failure in result.failures if _fails_alike(failure, first)]
-    return min(alike, key=lambda failure: failure.case.weight)
-
-
-def _fails_alike(failure: Failure, first: Failure) -> bool:
-    return failure.status == first.status and bool(failure.difference) == bool(first.difference)
 
 
 def _counterexample(failure: Failure, script: Script | None, kata: Kata) -> dict[str, str] | None:

@@ -25,7 +25,7 @@ from grader.course.submission import (
     read_from_notebook,
     read_submission,
 )
-from grader.grading.grader import Graded, Grader
+from grader.grading.grader import Graded, Grader, isolation_of
 from grader.grading.submission_run import CUDA_SECONDS
 from grader.kata import KataError
 from grader.report import Isolation, KataReport
@@ -149,13 +149,20 @@ def read_answer(info: KataInfo, path: Path) -> Submission:
     return read_from_notebook(info, path) if is_notebook(path) else read_submission(info, path)
 
 
-def grade_file(grader: Grader, info: KataInfo, path: Path) -> Graded:
-    """Grade one file, also if it cannot be graded or is not begun."""
-    return grade_read(grader, info, lambda: read_answer(info, path))
+def grade_file(
+    grader: Grader, info: KataInfo, path: Path, is_outdated: Callable[[], bool] = lambda: False
+) -> Graded:
+    """Grade one file, also if it cannot be graded or is not begun. Raises Outdated."""
+    return grade_read(grader, info, lambda: read_answer(info, path), is_outdated)
 
 
-def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -> Graded:
-    """Grade the submission that `read` returns; `read` may raise SubmissionRejected."""
+def grade_read(
+    grader: Grader,
+    info: KataInfo,
+    read: Callable[[], Submission],
+    is_outdated: Callable[[], bool] = lambda: False,
+) -> Graded:
+    """Grade the submission that `read` returns; `read` may raise SubmissionRejected. Raises Outdated."""
     if lacks_library(info):
         return Graded(info.unjudged("error", _what_to_install(info)))
     try:
@@ -166,11 +173,11 @@ def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -
             return Graded(info.unjudged("not_started", message))
         if lacks_library(submission):
             return Graded(info.unjudged("error", _what_to_install(submission)))
-        return grader.grade(submission)
+        return grader.grade(submission, is_outdated)
     except SubmissionRejected as refused:
         unread = isinstance(refused, Unreadable)
         report = replace(info.unjudged("error", str(refused)), excerpt=refused.excerpt, unread=unread)
-        return Graded(bounded(report))
+        return Graded(bounded(report), refused.isolation)
 
 
 class Session:
@@ -184,13 +191,14 @@ class Session:
         self.file_of = file_of or self.course.stub
         self.state = CourseState(self.course)
         self.versions = Versions(self.state.folder)
-        self._passed: dict[tuple[str, tuple[int, int]], bool] = {}
+        self._graded: dict[tuple[str, tuple[int, int]], Graded] = {}  # by kata and version, without results
 
-    def grade(self, info: KataInfo, path: Path) -> Graded:
+    def grade(self, info: KataInfo, path: Path, is_outdated: Callable[[], bool] = lambda: False) -> Graded:
         """Grade a file and remember the outcome. Nothing is remembered of another file than the course's, of
-        one that was not judged, or of one that was saved meanwhile. Raises Outdated."""
+        one that was not judged, or of one that was saved meanwhile. Raises Outdated once `is_outdated`
+        returns True."""
         digest = file_digest(info, path)
-        graded = self._grade(info, path)
+        graded = self._grade(info, path, is_outdated)
         is_own = self.remembers and path == self.course.stub(info)
         if is_own and graded.report.checks and digest == file_digest(info, path):
             self._remember(info, path, graded.report, digest)
@@ -203,23 +211,23 @@ class Session:
             self.versions.keep(BEST, info, path, keeps_old=not known.digest)
         self.state.record(report, digest)
 
-    def _grade(self, info: KataInfo, path: Path) -> Graded:
+    def _grade(self, info: KataInfo, path: Path, is_outdated: Callable[[], bool]) -> Graded:
         """Grade a file. If it is begun and a kata that it needs does not pass, it is `waiting`."""
-        unmet = self._unmet(info) if info.needs and _is_gradable(info, path) else []
+        needs = info.needs if info.needs and _is_gradable(info, path) else ()
+        needed = [self._graded_needed(self.course.kata_info(name), is_outdated) for name in needs]
+        unmet = [one.report.name for one in needed if one.report.status != "passed"]
         if unmet:
-            return Graded(waiting(info, unmet))
-        graded = grade_file(self.grader, info, path)
-        self._passed[info.name, version_of(path)] = graded.report.status == "passed"
+            return Graded(waiting(info, unmet), isolation_of(needed))
+        graded = grade_file(self.grader, info, path, is_outdated)
+        graded = replace(graded, isolation=isolation_of([graded, *needed]))
+        self._graded[info.name, version_of(path)] = replace(graded, unexplained=None)
         return graded
 
-    def _unmet(self, info: KataInfo) -> list[str]:
-        return [name for name in info.needs if not self._passes(self.course.kata_info(name))]
-
-    def _passes(self, info: KataInfo) -> bool:
-        """Return whether the current file of a needed kata passes. Each version of a file is graded once."""
+    def _graded_needed(self, info: KataInfo, is_outdated: Callable[[], bool]) -> Graded:
+        """Return the grading of the current file of a needed kata. Each version of a file is graded once."""
         path = self.file_of(info)
-        known = self._passed.get((info.name, version_of(path)))
-        return self._grade(info, path).report.status == "passed" if known is None else known
+        known = self._graded.get((info.name, version_of(path)))
+        return self._grade(info, path, is_outdated) if known is None else known
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import ast
 import keyword
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from grader.cases.state import EARLIER_CALLS
-from grader.checks.runner import Failure
+from grader.checks.runner import Failure, shares_memory
 from grader.values.arrays import is_contiguous, leaves, to_numpy
 from grader.worker.protocol.codec import Handle, forwards, span_of
 from grader.worker.student import Call, RemoteObject
@@ -80,7 +80,7 @@ def script_of(
 ) -> Script | None:
     """Return the failing call of the student's `module` as code, or None if nothing was called. With
     `as_tensors` its arrays are written as the tensors that the submission got."""
-    last = _failing_call(failure)
+    last = failure.call
     if last is None:
         return None
     calls = failure.history if any(call is last for call in failure.history) else failure.trace
@@ -103,48 +103,14 @@ def with_parameters(message: str, failure: Failure, names: Signatures) -> str:
 UNNAMED = "value"
 
 
-def _failing_call(failure: Failure) -> Call | None:
-    """Return the call whose result is compared; else the attribute read last, or the last call."""
-    compared = failure.difference.arrays[1] if failure.difference and failure.difference.arrays else None
-    found = [call for call in failure.trace if compared is not None and _shares_memory(call.value, compared)]
-    around = _around_the_students(failure.history)
-    calls = [call for call in failure.trace if not call.helping or (call.target and call.target.id in around)]
-    if found or not calls:
-        return found[-1] if found else None
-    at = next((i for i, call in enumerate(failure.history) if call is calls[-1]), len(failure.history))
-    read = [call for call in failure.history[at + 1 :] if call.is_read and not isinstance(call.value, Handle)]
-    return read[-1] if read and not calls[-1].error else calls[-1]
-
-
-def _around_the_students(calls: list[Call]) -> set[int]:
-    """Return the objects of the grader that were made around an object of the submission's."""
-    built = {call.value.id for call in calls if call.source and isinstance(call.value, Handle)}
-    return {
-        call.value.id
-        for call in calls
-        if call.source and isinstance(call.value, Handle)
-        for kind, number in _given(call)
-        if kind == "object" and number not in built
-    }
-
-
-def _shares_memory(value: Any, array: np.ndarray[Any, Any]) -> bool:
-    parts = (to_numpy(leaf) for leaf in leaves(value) if hasattr(leaf, "shape") and not _is_meta(leaf))
-    return any(part is not None and np.may_share_memory(part, array) for part in parts)
-
-
 def _gradient_key(failure: Failure, call: Call) -> str:
     """Return the argument or the parameter whose gradient differs; empty if no gradient does."""
     arrays = failure.difference.arrays if failure.difference else None
     found = (call.gradients or {}).items() if arrays else ()
-    return next((key for key, value in found if arrays and _shares_memory(value, arrays[1])), "")
+    return next((key for key, value in found if arrays and shares_memory(value, arrays[1])), "")
 
 
-def _is_meta(value: Any) -> bool:
-    return bool(getattr(value, "is_meta", False))
-
-
-def _needed(calls: list[Call], keeps_all: bool) -> list[Call]:
+def _needed(calls: Sequence[Call], keeps_all: bool) -> list[Call]:
     """Return the last call with the earlier ones whose results it takes, or that used the same objects."""
     kept, wanted = [calls[-1]], set(_given(calls[-1]))
     for call in reversed(calls[:-1]):

@@ -1,4 +1,4 @@
-"""Run every check on one submission; a worker that is lost is replaced.
+"""Run every check on one submission, and return what they found; a worker that is lost is replaced.
 
 Limit the CPU time and the memory that the grader itself spends on one submission.
 
@@ -13,16 +13,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import reduce
 from types import FrameType
 from typing import Any
 
 from grader.cases.oracle import measured
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import is_measured
-from grader.checks.parts import Parts
+from grader.checks.parts import JudgedParts, Parts
 from grader.checks.questions import row_of
-from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
+from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check, smallest
 from grader.course.submission import Submission, SubmissionRejected, forbidden_names, unwritten_parts
 from grader.expect import SubmissionFailed
 from grader.kata import Kata
@@ -124,6 +125,52 @@ class NoWorker(Exception):
     """No worker could be started, before anything of a submission was in it: a fault of the machine."""
 
 
+@dataclass(frozen=True)
+class JudgedSubmission:
+    """What the checks found about a submission, with the isolation of its workers. The `context` has the
+    answers that the checks share.
+
+    `printed` is what the submission prints in the failing case that a report shows, by name of the check, and
+    `output` is all that it printed. `cost` is measured if no check fails, and `parts` are judged if some are
+    not written.
+    """
+
+    results: tuple[CheckResult, ...]
+    context: CheckContext
+    isolation: Isolation
+    printed: dict[str, str]
+    output: str
+    cost: Cost | None
+    parts: JudgedParts | None
+
+    @property
+    def fails(self) -> bool:
+        """Whether a check fails."""
+        return any(result.failures for result in self.results)
+
+
+def judge_submission(
+    factories: Mapping[str, WorkerFactory],
+    device: str,
+    prepared: PreparedKata,
+    submission: Submission,
+    is_outdated: Callable[[], bool] = lambda: False,
+) -> JudgedSubmission:
+    """Run every check on a submission in a worker. Raises SubmissionRejected if it cannot be imported,
+    NoWorker, and Outdated once `is_outdated` returns True."""
+    run = SubmissionRun(factories, device, prepared, submission, is_outdated)
+    try:
+        results = run.run_all()
+        failed = [result for result in results if result.failures]
+        printed = {result.check.name: run.printed_for(result, smallest(result)) for result in failed}
+        cost = None if failed or run.parts else run.cost()
+    finally:
+        run.close()
+    reached = {result.check.name: result.reached for result in results if result.reached}
+    parts = JudgedParts(run.parts, reached) if run.parts else None
+    return JudgedSubmission(tuple(results), run.context, run.isolation, printed, run.printed, cost, parts)
+
+
 class SubmissionRun:
     """The run of one submission: its worker, which is replaced if it is lost, and its output. Raises
     SubmissionRejected if the submission cannot be imported, and NoWorker."""
@@ -134,12 +181,11 @@ class SubmissionRun:
         device: str,
         prepared: PreparedKata,
         submission: Submission,
-        note_isolation: Callable[[Isolation], None],
         is_outdated: Callable[[], bool] = lambda: False,
     ) -> None:
         self.factories, self.device = factories, device
         self.prepared, self.submission = prepared, submission
-        self.note_isolation = note_isolation
+        self.isolations: list[Isolation] = []  # of each worker
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
         self.printed = ""
@@ -160,27 +206,33 @@ class SubmissionRun:
             self.close()
             raise NoWorker(f"no worker could be started: {lost}") from None
         try:
-            self.note_isolation(Isolation(**greeting))
+            self.isolations.append(Isolation(**greeting))
             answer = student.load(kata.name, LOAD_SECONDS, **self._loading())
             row = row_of(student, kata) if kata.questions else None
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
             text = ": ".join(filter(None, (failure.kinds[0], failure.message))) + "."
-            raise SubmissionRejected(
-                f"{self.submission.label} fails{where} when it is imported: {text}{self._importable(failure)}"
+            raise self._rejected(
+                f"fails{where} when it is imported: {text}{self._importable(failure)}"
             ) from None
         except WorkerLost as lost:
             self.close()
-            raise SubmissionRejected(f"{self.submission.label} cannot be imported: {lost}") from None
+            raise self._rejected(f"cannot be imported: {lost}") from None
         except BaseException:
             self.close()
             raise
         if not kata.questions:
             self._require_entry_points(answer)
-        context = CheckContext(kata, self.prepared.oracle, student, self.parts)
-        context.row = row
-        return context
+        return CheckContext(kata, self.prepared.oracle, student, self.parts, row)
+
+    @property
+    def isolation(self) -> Isolation:
+        """The protections that were in force in every worker of the run."""
+        return reduce(Isolation.weakened_by, self.isolations)
+
+    def _rejected(self, why: str) -> SubmissionRejected:
+        return SubmissionRejected(f"{self.submission.label} {why}", isolation=self.isolation)
 
     @property
     def _was_slow(self) -> bool:
@@ -215,9 +267,7 @@ class SubmissionRun:
             missing = list(self.prepared.kata.entry_points)
         if missing:
             self.close()
-            raise SubmissionRejected(
-                f"{self.submission.label} defines no function or class called `{missing[0]}`."
-            )
+            raise self._rejected(f"defines no function or class called `{missing[0]}`.")
 
     def run_all(self) -> list[CheckResult]:
         """Run every check in order. A check that loses its worker fails, and the next one gets a new worker.
@@ -232,7 +282,7 @@ class SubmissionRun:
             results += [_not_run(check, "error", TOO_MUCH) for check in left]
         if self.budget.meddled:
             return [
-                result if result.failures or not is_measured(result.check) else _meddled(result.check)
+                result if result.failures or not is_measured(result.check) else _meddled(result)
                 for result in results
             ]
         return results
@@ -260,7 +310,7 @@ class SubmissionRun:
             self._replace_worker(lost)
             if is_second and failure.status == "timeout":
                 failure = replace(failure, message=STOPPED_SOONER)
-            return CheckResult(check, [failure], [failure.case])
+            return CheckResult(check, [failure], [failure.case], reached=lost.reached)
 
     def _replace_worker(self, lost: CheckAborted) -> None:
         """Start a new worker, unless too many were lost. If the import fails now, start no more at all."""
@@ -283,12 +333,11 @@ class SubmissionRun:
             before = channel.output.total
             if before:
                 student, prepared = self.context.student, self.prepared
-                context = CheckContext(prepared.kata, prepared.oracle, student, self.parts)
-                context = context.for_student(student)
+                context = CheckContext(prepared.kata, prepared.oracle, student, self.parts, self.context.row)
                 try:
-                    result.check.judge(context, failure.case)
-                except Exception as error:  # it fails again
-                    is_lost = isinstance(error, WorkerLost)
+                    judge_case(result.check, context, failure.case, student)
+                except CheckAborted:
+                    is_lost = True
                 channel.drain()
                 printed = channel.output.take_back(before)
         if is_lost:
@@ -313,8 +362,8 @@ def _parts_of(kata: Kata, source: str) -> Parts | None:
     return Parts(kata.entry_points, unwritten) if unwritten else None
 
 
-def _meddled(check: Check) -> CheckResult:
-    return _not_run(check, "failed", MEDDLED)
+def _meddled(result: CheckResult) -> CheckResult:
+    return replace(_not_run(result.check, "failed", MEDDLED), reached=result.reached)
 
 
 def _not_run(check: Check, status: CheckStatus, message: str) -> CheckResult:

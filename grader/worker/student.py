@@ -9,7 +9,7 @@
     with student.recording_gradients() as tape: tape.gradients
     with student.pretending_device() as life: life.devices
 
-Every call is recorded in `trace`, which is compared with the traces of known mistakes.
+A `KeptCalls` block keeps the calls that a verdict is about.
 
 Represent the submission's functions and objects in the grader by proxies.
 
@@ -28,11 +28,11 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from grader.expect import SubmissionFailed
+from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.worker.protocol.codec import Callback, Handle, TensorOutline
 from grader.worker.protocol.messages import Outcome, Request
 
@@ -117,8 +117,9 @@ class Call:
     is True if the call went to an object from `build`. `flops` and `largest` are set if they are counted.
 
     `target` is the object whose method was called, `options` are those of the request, and `answers` hold the
-    calls of each function that was passed, by its id: the arguments and the result. In `Student.history`
-    a call of `build` has its `source`, and a reading of an attribute is marked by `is_read`."""
+    calls of each function that was passed, by its id: the arguments and the result. A call of `build` has its
+    `source`, a reading of an attribute is marked by `is_read`, and a call whose answer counts for nothing by
+    `is_aside`."""
 
     name: str
     args: list[Any]
@@ -134,6 +135,49 @@ class Call:
     answers: dict[int, list[tuple[list[Any], Any]]] = field(default_factory=dict)
     source: str = ""
     is_read: bool = False
+    is_aside: bool = False
+
+
+class Calls(NamedTuple):
+    """The requests that a verdict is about, in order, and those made `earlier`, on which they may depend."""
+
+    requests: tuple[Call, ...] = ()
+    earlier: tuple[Call, ...] = ()
+
+    @property
+    def judged(self) -> list[Call]:
+        """The calls of the submission whose answers are judged, and compared with those of known mistakes."""
+        return [call for call in self.requests if not (call.source or call.is_read or call.is_aside)]
+
+    def until(self, call: Call | None) -> Calls:
+        """Return the requests up to one of them; all of them if it is not there."""
+        at = next((index for index, one in enumerate(self.requests) if one is call), len(self.requests))
+        return Calls(self.requests[: at + 1], self.earlier)
+
+
+class Skip(Exception):
+    """The check cannot judge this case; `reason` says why if the submission prevents it."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class CaseFailed(Exception):
+    """A case fails: `why` was raised, an expectation that does not hold or an error, and it is about `calls`.
+    The last of them is the call that is complained about."""
+
+    def __init__(self, why: Exception, calls: Calls) -> None:
+        super().__init__(why, calls)
+        self.why, self.calls = why, calls
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the submission raised, or an expectation of what it returned does not hold."""
+        return isinstance(self.why, SubmissionFailed | ExpectationFailed)
+
+    def __str__(self) -> str:
+        return str(self.why)
 
 
 @dataclass(frozen=True)
@@ -172,12 +216,30 @@ class Measured:
     detour: int = 0
 
 
+class KeptCalls:
+    """A block that keeps the requests to a student in a list of its own; a block inside it does so as well.
+    What the block raises is raised as CaseFailed, with its requests and those made `earlier`."""
+
+    def __init__(self, student: Student, earlier: Sequence[Call] = ()) -> None:
+        self._student, self._earlier = student, earlier
+        self._made: list[Call] = []
+        self._outer: list[Call] | None = None
+
+    def __enter__(self) -> list[Call]:
+        self._outer, self._student._kept = self._student._kept, self._made
+        return self._made
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._student._kept = self._outer
+        if isinstance(error, Exception) and not isinstance(error, CaseFailed):
+            raise CaseFailed(error, Calls(tuple(self._made), tuple(self._earlier))) from error
+
+
 class Student:
     """The base class of local and remote students."""
 
     def __init__(self) -> None:
-        self.trace: list[Call] = []
-        self.history: list[Call] | None = None  # all requests of one case, to write them as code
+        self._kept: list[Call] | None = None  # the requests of the innermost block of `KeptCalls`
         self._options: dict[str, Any] = {}
         self._measured = Measured()
         self._built: set[int] = set()
@@ -316,11 +378,10 @@ class Student:
         return self._with(grad_mode="on" if is_on else "off", echo=True, hold=True)
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Perform one call and record it in the trace. Raises SubmissionFailed, WorkerLost."""
+        """Perform one call. Raises SubmissionFailed, WorkerLost."""
         helping = target is not None and target.id in self._built
         record = Call(name, args, kwargs, helping=helping, target=target, options=self._options)
-        self.trace.append(record)
-        self._remember(record)
+        self._keep(record)
         request = self._request(name, bare(target), args, kwargs, **self._options)
         request.functions = [_listening(function, record) for function in request.functions]
         try:
@@ -328,9 +389,12 @@ class Student:
         except SubmissionFailed as failure:
             record.error = failure.kinds
             raise
-        record.value = outcome.value
+        record.value = self._value_to_keep(outcome.value)
         self._note(outcome, record)
         return self._received(outcome.value)
+
+    def _value_to_keep(self, value: Any) -> Any:
+        return value
 
     def _request(
         self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any], **options: Any
@@ -408,7 +472,7 @@ class Student:
         value = self.perform(request).value
         if isinstance(value, Handle):
             self._built.add(value.id)
-        self._remember(Call(name, list(args), kwargs, value, source=source))
+        self._keep(Call(name, list(args), kwargs, value, source=source))
         return self._received(value)
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
@@ -450,12 +514,12 @@ class Student:
     def read(self, name: str, target: Handle) -> Any:
         """Return an attribute of an object in the worker."""
         value = self.perform(Request(name, bare(target), read=True)).value
-        self._remember(Call(name, [], {}, value, target=target, is_read=True))
+        self._keep(Call(name, [], {}, value, target=target, is_read=True))
         return self._received(value)
 
-    def _remember(self, call: Call) -> None:
-        if self.history is not None:
-            self.history.append(call)
+    def _keep(self, call: Call) -> None:
+        if self._kept is not None:
+            self._kept.append(call)
 
     def _received(self, value: Any) -> Any:
         if isinstance(value, Handle):
@@ -523,11 +587,7 @@ Result = TypeVar("Result")
 
 
 class CaseStudent(Student):
-    """The student of one case: it has its own trace, and its calls wait until the batch is sent."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.history = []
+    """The student of one case: it keeps its own calls, and they wait until the batch is sent."""
 
     def perform(self, request: Request) -> Outcome:
         hub = getcurrent().parent

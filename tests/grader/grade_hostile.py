@@ -36,7 +36,7 @@ from grader.course.catalog import Course, load_file  # noqa: E402
 from grader.grading import submission_run  # noqa: E402
 from grader.grading.grader import Grader  # noqa: E402
 from grader.grading.session import grade_file  # noqa: E402
-from grader.report import Report, from_json, to_json  # noqa: E402
+from grader.report import Isolation, Report, from_json, to_json  # noqa: E402
 from grader.worker import client  # noqa: E402
 from grader.worker.child.sandbox import hardening  # noqa: E402
 from grader.worker.fork_server import ForkServer  # noqa: E402
@@ -106,7 +106,7 @@ class HostileRun:
         self.plant()
         copy_what_was_judged(self.katas, shared, oracle.folder())  # without a layer it can be reached
         self.grader = Grader(Course(self.course), {self.library: self.source}, device)
-        self.honest = {kata: self.grade_text(kata, HONEST[kata]).score for kata in self.katas}
+        self.honest = {kata: self.grade_text(kata, HONEST[kata]).report.score for kata in self.katas}
         self.canary = self.text_of(self.grade_text("double", CANARY)) if "double" in self.katas else ""
         copy_what_was_judged(self.katas, oracle.folder(), shared)
         self.state = self.observe()
@@ -165,11 +165,12 @@ class HostileRun:
     def grade_text(self, kata, text):
         file = self.base / "beside" / "plain.py"
         file.write_text(self.lead + text)
-        return grade_file(self.grader, self.grader.course.kata_info(kata), file).report
+        return grade_file(self.grader, self.grader.course.kata_info(kata), file)
 
-    def text_of(self, report):
-        plain = dataclasses.replace(report, seconds=0.0)
-        return json.dumps(to_json(Report((plain,), "cpu", self.grader.isolation)), sort_keys=True)
+    def text_of(self, graded):
+        plain = dataclasses.replace(graded.report, seconds=0.0)
+        isolation = graded.isolation or Isolation()
+        return json.dumps(to_json(Report((plain,), "cpu", isolation)), sort_keys=True)
 
     def observe(self):
         """Return the files, shared memory and gradebook, which a submission must not change."""
@@ -208,8 +209,9 @@ class HostileRun:
         file = self.submit(name)
         os.chdir(file.parent)
         info = self.grader.course.kata_info(KATA.get(name, "softmax"))
-        report = grade_file(self.grader, info, file).report
-        found = [*self.gained(name, report), *learnt(self.text_of(report)), *through(report)]
+        graded = grade_file(self.grader, info, file)
+        report = graded.report
+        found = [*self.gained(name, report), *learnt(self.text_of(graded)), *through(report)]
         found += [*self.incomplete(info, report), *self.left()]
         if self.canary and self.text_of(self.grade_text("double", CANARY)) != self.canary:
             found.append("the next report differs")

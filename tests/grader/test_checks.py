@@ -12,7 +12,7 @@ from grader.checks.runner import CheckResult, is_trivial, judge_case
 from grader.expect import ExpectationFailed
 from grader.grading.report_builder import as_check
 from grader.worker.protocol.messages import Outcome
-from grader.worker.student import Call, Student
+from grader.worker.student import Call, Calls, KeptCalls, Student
 
 TEXT = "    if isinstance(x, str): raise ValueError\n"
 
@@ -439,21 +439,22 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
     student.perform = lambda _: Outcome(np.ones((rows, 4)))
 
     def judge(_context, _case):
-        one, two = student.split(np.zeros(3))
+        with KeptCalls(student) as made:
+            one, two = student.split(np.zeros(3))
         observed = {"one": one, "two": two}
-        told = builtin._one_for_several(Observation(observed, None, [], student.trace, []))
+        told = builtin._one_for_several(Observation(observed, None, Calls(tuple(made))))
         raise ExpectationFailed(told)
 
     inner = SimpleNamespace(student=student, parts=None)
     context = SimpleNamespace(for_student=lambda _: inner, leaves_out=lambda _: False)
-    failure = judge_case(Check("split", "It splits.", 100, [], judge), context, Case(0, {}), student)
+    failure = judge_case(Check("split", "It splits.", 100, [], judge), context, Case(0, {}), student).failure
     assert failure.message == "`split` returns one array where two are due."
 
 
 def test_parts_of_a_tuple_are_not_taken_for_rows():
     parts = np.ones(4), np.ones(4)
-    trace = [Call("split", [], {}, parts), Call("other", [], {}, np.ones((2, 4)))]
-    assert builtin._one_for_several(Observation({"a": parts[0], "b": parts[1]}, None, [], trace, [])) == ""
+    calls = Calls((Call("split", [], {}, parts), Call("other", [], {}, np.ones((2, 4)))))
+    assert builtin._one_for_several(Observation({"a": parts[0], "b": parts[1]}, None, calls)) == ""
 
 
 def state_message(report):

@@ -15,6 +15,7 @@ from grader.worker.fork_server import Process
 from grader.worker.protocol.channel import Channel
 from grader.worker.protocol.codec import encode
 from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.student import Calls, CaseFailed, KeptCalls
 
 CACHE = """
     import numpy as np
@@ -59,8 +60,12 @@ class TestBoth:
         student = meet("def f(counter): return counter.up()")
         source = "class Counter:\n    n = 0\n    def up(self):\n        self.n += 1\n        return self.n\n"
         counter = student.build(source, "Counter")
-        assert [student.f(counter), counter.up()] == [1, 2]
-        assert [(call.name, call.helping) for call in student.trace] == [("f", False), ("up", True)]
+        with KeptCalls(student) as made:
+            assert [student.f(counter), counter.up()] == [1, 2]
+        assert [(call.name, call.helping) for call in Calls(tuple(made)).judged] == [
+            ("f", False),
+            ("up", True),
+        ]
 
     def test_objects_can_be_arguments_and_come_nested(self, meet):
         student = meet(CACHE)
@@ -82,11 +87,12 @@ class TestBoth:
 
     def test_an_error_is_told_with_kinds_message_and_line(self, meet):
         student = meet("def f(x):\n    raise ValueError('no ' + x)")
-        with pytest.raises(SubmissionFailed) as caught:
+        with pytest.raises(CaseFailed) as caught, KeptCalls(student):
             student.f("way")
-        assert caught.value.kinds == ("ValueError", "Exception")
+        assert isinstance(caught.value.why, SubmissionFailed)
+        assert caught.value.why.kinds == ("ValueError", "Exception")
         assert str(caught.value) == "ValueError: no way (line 2)"
-        assert student.trace[-1].error == ("ValueError", "Exception")
+        assert caught.value.calls.judged[-1].error == ("ValueError", "Exception")
 
     def test_a_name_that_is_not_there_is_an_attribute_error(self, meet):
         with pytest.raises(SubmissionFailed) as caught:
@@ -147,11 +153,28 @@ class TestBoth:
 
     def test_every_call_is_written_down(self, meet):
         student = meet(CACHE)
-        cache = student.Cache()
-        cache.append(1)
-        student.total(cache)
-        assert [call.name for call in student.trace] == ["Cache", "append", "total"]
-        assert student.trace[-1].value == 1
+        with KeptCalls(student) as made:
+            cache = student.Cache()
+            cache.append(1)
+            student.total(cache)
+        assert [call.name for call in Calls(tuple(made)).judged] == ["Cache", "append", "total"]
+        assert made[-1].value == 1
+
+    def test_a_block_keeps_its_own_calls_and_an_error_has_them_all(self, meet):
+        student = meet("def f(*xs):\n    return [1 / x for x in xs]")
+        student.f(1)  # which is outside of a block, and kept nowhere
+        with KeptCalls(student) as outer:
+            student.f(2)
+            with KeptCalls(student) as inner:
+                student.f(4)
+            with pytest.raises(CaseFailed) as caught, KeptCalls(student, inner) as failing:
+                [student.f(5), student.f(0)]
+            student.f(8)
+        given = [[call.args for call in made] for made in (outer, inner, failing)]
+        assert given == [[[2], [8]], [[4]], [[5], [0]]]
+        calls = caught.value.calls
+        assert (calls.requests, calls.earlier) == (tuple(failing), tuple(inner))
+        assert calls.until(failing[0]).requests == (failing[0],)
 
     def test_an_object_with_an_eq_of_its_own_is_no_array(self, meet):
         student = meet(

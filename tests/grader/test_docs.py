@@ -1,5 +1,6 @@
 """The documentation: links, options, paths, targets, figures and samples are right."""
 
+import ast
 import re
 import shlex
 from functools import cache
@@ -223,3 +224,27 @@ def test_a_sample_of_a_report_is_what_grade_prints(page, tmp_path):
     lines = [line for line in sample.splitlines() if not line.startswith("$ ") and line.strip() != "…"]
     rest = iter(printed)
     assert [line for line in lines if line not in rest] == []
+
+
+def names_in(file):
+    """The functions and classes of a module, and their methods as `Class.method`."""
+    tree = ast.parse((ROOT / "grader" / file).read_text(encoding="utf-8"))
+    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    methods = {
+        f"{name}.{inner.name}"
+        for name, node in found.items()
+        for inner in node.body
+        if isinstance(inner, ast.FunctionDef)
+    }
+    return found.keys() | methods
+
+
+def test_every_function_that_the_architecture_names_exists():
+    named = re.findall(r"`([\w/]+\.py)` `([\w.]+)`", prose_of(DOCS / "architecture.md"))
+    assert [f"{file} {name}" for file, name in named if name not in names_in(file)] == []
+
+
+def test_the_walk_has_a_function_for_each_of_its_twelve_stops():
+    rows = re.findall(r"^\| (\d+) \w+ \|([^|]*)\|", prose_of(DOCS / "architecture.md"), re.MULTILINE)
+    assert [int(number) for number, _ in rows] == [*range(1, 13)]
+    assert all(re.search(r"`[\w/]+\.py` `[\w.]+`", functions) for _, functions in rows)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from grader import strategies as st
+from grader.answer_keys.answers import spread
 from grader.cases import generation
 from grader.values.arrays import weight
 
@@ -53,7 +54,7 @@ def test_cases_are_distinct_and_smallest_first():
 
 
 def test_no_more_cases_come_than_were_asked_for():
-    assert len(generation.spread(generation.draw_cases(draw_case, 21), 7)) == 7
+    assert len(spread(generation.draw_cases(draw_case, 21), 7)) == 7
 
 
 def test_a_strategy_with_few_cases_gives_those():
@@ -62,7 +63,7 @@ def test_a_strategy_with_few_cases_gives_those():
 
 
 def test_large_cases_stay_in_the_bank():
-    assert max(case["x"].size for case in generation.spread(generation.draw_cases(draw_case, 30), 10)) > 6
+    assert max(case["x"].size for case in spread(generation.draw_cases(draw_case, 30), 10)) > 6
 
 
 def test_plain_pytest_sees_the_smallest_failure():
@@ -111,6 +112,7 @@ def test_a_module_with_constants_does_not_change_a_bank(monkeypatch, tmp_path):
 DRAW = """
 import hashlib, json, sys
 from pathlib import Path
+from grader.answer_keys.answers import spread
 from grader.cases import generation
 from grader.course.catalog import Course
 
@@ -215,6 +217,7 @@ settings.load_profile("odd")
 SHRINK = """
 import hashlib
 from grader import strategies as st
+from grader.answer_keys.answers import spread
 from grader.cases import generation
 
 def trees(leaves):

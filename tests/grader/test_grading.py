@@ -115,8 +115,8 @@ def test_what_was_printed_is_reported(grade):
 def test_the_isolation_in_force_is_reported(tiny_course, numpy_source, tmp_path):
     grader = Grader(tiny_course, {"numpy": numpy_source})
     (tmp_path / "double.py").write_text("def double(x): return x + x")
-    grader.grade(read_submission(tiny_course.kata_info("double"), tmp_path / "double.py"))
-    assert grader.isolation.process
+    graded = grader.grade(read_submission(tiny_course.kata_info("double"), tmp_path / "double.py"))
+    assert graded.isolation.process
 
 
 def test_a_worker_that_dies_costs_one_check(grade):

@@ -11,9 +11,8 @@ from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.course.known_solutions import replaced_by
 from grader.course.submission import Submission
-from grader.diagnosis.known_mistakes import MistakeOfKey
+from grader.diagnosis.known_mistakes import ComparedFailure, MistakeOfKey, record
 from grader.diagnosis.matcher import MistakeMatcher
-from grader.diagnosis.similarity import ComparedFailure, record
 from grader.grading import grader
 from grader.kata import KataError
 from grader.report import Mistake

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.answer_keys.answers import spread
 from grader.answer_keys.file import KeyFile, Keyring, write
-from grader.cases.generation import SEED, spread
+from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected

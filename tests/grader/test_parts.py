@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cases.generation import spread
+from grader.answer_keys.answers import spread
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, unwritten_parts

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grader.checks.runner import smallest
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission
 from grader.grading.grader import Grader
-from grader.grading.report_builder import as_check, smallest
-from grader.grading.snippet import ABOUT_EARLIER_CALLS, _failing_call, _gradient_key
-from grader.grading.submission_run import SubmissionRun
+from grader.grading.report_builder import as_check
+from grader.grading.snippet import ABOUT_EARLIER_CALLS, _gradient_key
+from grader.grading.submission_run import judge_submission
 from grader.values.arrays import leaves
 from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import PRECISIONS, describe, show
@@ -66,17 +67,13 @@ def calls_of(course, kata, source, worker):
     info = course.katas[kata]
     prepared = Grader(course, {}).prepare(info)
     submission = Submission(info, source, f"{kata}.py")
-    run = SubmissionRun({info.library: worker}, "cpu", prepared, submission, lambda _: None, lambda: False)
-    try:
-        results = run.run_all()
-    finally:
-        run.close()
+    results = judge_submission({info.library: worker}, "cpu", prepared, submission).results
     stub = course.stub(info).read_text(encoding="utf-8")
     for result in results if is_repeatable(results) else ():
         failure = smallest(result) if result.failures else None
         told = as_check(result, prepared.kata, None, source=source, stub=stub) if failure else None
         if told and told.snippet:
-            call = _failing_call(failure)
+            call = failure.call
             yield told, call, _gradient_key(failure, call), printed_by(told.snippet, kata, source)
 
 

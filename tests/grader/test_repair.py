@@ -30,9 +30,9 @@ def locate(tiny_course, request):
         info = tiny_course.kata_info(kata)
         grader = Grader(tiny_course, {info.library: request.getfixturevalue(f"{info.library}_source")})
         graded = grader.grade(parse(info, textwrap.dedent(code), f"{kata}.py"))
-        run.before, found = graded.report, graded.locate(SearchOptions(**options))
-        run.seconds = graded.search_seconds
-        return found
+        found = graded.locate(SearchOptions(**options))
+        run.before, run.seconds = graded.report, found.seconds
+        return found.report
 
     return run
 
@@ -445,7 +445,7 @@ def test_a_report_is_searched_after_another_file_was_graded(tiny_course, numpy_s
     grader, info = Grader(tiny_course, {"numpy": numpy_source}), tiny_course.kata_info("double")
     first = grader.grade(parse(info, double("x * 5"), "double.py"))
     grader.grade(parse(info, double("x - 7"), "double.py"))
-    assert [shown(repair)[2] for repair in first.locate(SearchOptions()).repairs] == ["5"]
+    assert [shown(repair)[2] for repair in first.locate(SearchOptions()).report.repairs] == ["5"]
 
 
 ENDLESS = "def double(x):\n    while True:\n        pass\n"
@@ -597,6 +597,6 @@ def test_a_submission_that_does_not_load_ends_the_search_and_leaves_no_worker(
     start = type(numpy_source).start
     monkeypatch.setattr(type(numpy_source), "start", lambda *a: started.append(start(*a)) or started[-1])
     monkeypatch.setattr(repair.RemoteStudent, "load", refuse)
-    assert graded.locate(SearchOptions()).repairs == ()
+    assert graded.locate(SearchOptions()).report.repairs == ()
     assert len(started) == 1
     assert all(process.ended for process in started)

@@ -159,9 +159,9 @@ def test_a_plan_limits_the_course(write, tmp_path, tiny_files):
     text += "[plans.lab]\nhours = 1\nkatas = ['center']\n"
     course = Course(write(tmp_path, {**tiny_files, "tests/katas/path.toml": text}))
     with pytest.raises(CourseError, match=r"There is no plan called `lob`\. There are lab\."):
-        course.limit_to("lob")
-    course.limit_to("lab")
-    assert list(course.katas) == ["center"]
+        course.limited_to("lob")
+    assert list(course.limited_to("lab").katas) == ["center"]
+    assert len(course.katas) > 1
     limited = ["--course", str(tmp_path), "--plan", "lab"]
     listed = CliRunner().invoke(grade, [*limited, "--list"]).output
     assert ("center" in listed, "double" in listed) == (True, False)

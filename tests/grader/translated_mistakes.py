@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.cases.generation import spread
+from grader.answer_keys.answers import spread
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected

@@ -23,7 +23,7 @@ from typing import Any
 
 import click
 
-from grader.cases.generation import spread
+from grader.answer_keys.answers import spread
 from grader.checks.builtin import BUILTIN
 from grader.course.catalog import Course, CourseError, KataInfo, open_course, shorten
 from grader.course.files import parse, write_whole

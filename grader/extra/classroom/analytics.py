@@ -250,7 +250,7 @@ def group_search(options: GraderOptions, source_of: SourceOf) -> Iterator[Search
             graded = grader.grade(parse(info, source, f"{info.name}.py"))
         except SubmissionRejected:
             return group
-        return replace(group, found=graded.locate(SearchOptions()), source=source)
+        return replace(group, found=graded.locate(SearchOptions()).report, source=source)
 
     try:
         yield search

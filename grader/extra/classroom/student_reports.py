@@ -141,7 +141,9 @@ def _report(results: list[StoredResult], infos: list[KataInfo], device: str, not
     lost = {one.kata for one in results if one.report is None}
     judged = [found[info.name] for info in infos if info.name in found]
     katas = tuple(with_waiting_katas(infos, [_kata(info, found, lost, nothing) for info in infos]))
-    held = [report.isolation for report in judged if report.provenance.grader]
+    # no worker ran for a report without checks in which no protection is noted
+    ran = [report for report in judged if report.isolation != Isolation() or report.katas[0].checks]
+    held = [report.isolation for report in ran if report.provenance.grader]
     isolation = reduce(Isolation.weakened_by, held) if held else Isolation()
     provenance = max((report.provenance for report in judged), key=lambda seen: seen.torch, default=None)
     return Report(katas, device, isolation, provenance or Provenance())

@@ -30,10 +30,10 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.submission import Submission, SubmissionRejected, Unreadable, decoded, parse
 from grader.formats import account
 from grader.formats.account import sound
-from grader.grading.grader import Grader
+from grader.grading.grader import Graded, Grader
 from grader.grading.session import GraderSettings, grade_read, open_grader, require_installed
 from grader.processes.pool import Lost, Pool
-from grader.report import CheckReport, KataReport, Report, to_json
+from grader.report import CheckReport, Isolation, KataReport, Report, to_json
 
 #: Shorter files are not compared: there are few ways to write five lines.
 FEWEST_TOKENS = 60
@@ -185,12 +185,12 @@ def judge(judging: Grader, info: KataInfo, task: Task) -> Verdict:
         return sources[0]
 
     try:
-        kata = grade_read(judging, info, read).report
+        graded = grade_read(judging, info, read)
     except StubUnchanged:
-        kata = info.unjudged("not_started", f"Not started yet: {info.name}.py is as it was handed out.")
-    report = Report(
-        (replace(kata, digest=task.digest),), judging.device, judging.isolation, judging.provenance
-    )
+        text = f"Not started yet: {info.name}.py is as it was handed out."
+        graded = Graded(info.unjudged("not_started", text))
+    kata = replace(graded.report, digest=task.digest)
+    report = Report((kata,), judging.device, graded.isolation or Isolation(), judging.provenance)
     source_shape = shape(sources[0].source, stub_of(judging.course, info)) if sources else ("", 0)
     return verdict_of(report, *source_shape)
 

@@ -141,7 +141,6 @@ class Judge:
         self.session, self.inbox, self.terms, self._answers = session, inbox, terms, answers
         self.course = session.course
         self._waiting: deque[Question] = deque()
-        session.grader.is_outdated = self._is_outdated
 
     def run(self) -> None:
         """Answer until the page is gone."""
@@ -182,14 +181,14 @@ class Judge:
             raise Outdated
         info, began = self.course.kata_info(question.kata), time.monotonic()
         before = self.session.state.kata(info.name)
-        graded = self.session.grade(info, self.course.stub(info))
+        graded = self.session.grade(info, self.course.stub(info), self._is_outdated)
         changed = change(info, before, self.session.state.kata(info.name))
         way = self._other_way(info) if graded.report.status == "passed" else ""
         first = Verdict(question.number, graded.report, changed, time.monotonic() - began, way)
-        if graded.begin_search is not None and self.terms.search > 0:
+        if graded.unexplained is not None and self.terms.search > 0:
             yield first
-            report = graded.locate(SearchOptions(self.terms.search, is_outdated=self._has_question))
-            first = msgspec.structs.replace(first, report=report)
+            located = graded.locate(SearchOptions(self.terms.search, is_outdated=self._has_question))
+            first = msgspec.structs.replace(first, report=located.report)
         yield msgspec.structs.replace(first, is_last=True)
 
     def _other_way(self, info: KataInfo) -> str:
@@ -202,9 +201,7 @@ class Judge:
 
 def judge(terms: Terms, answers: int) -> None:
     """Open the session, and answer until the page is gone."""
-    course = Course(Path(terms.root), Path(terms.exercises))
-    if terms.plan:
-        course.limit_to(terms.plan)
+    course = Course(Path(terms.root), Path(terms.exercises), terms.plan)
     chosen: list[KataInfo] = [info for info in course.katas.values() if info.library == terms.library]
     paths = [(info, course.stub(info)) for info in chosen]
     with open_session(course, paths, terms.remembers, settings_of(terms)) as session:

@@ -43,7 +43,7 @@ from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.checks.base import CheckContext, PreparedKata
 from grader.checks.builtin import checks_of
-from grader.checks.runner import CheckResult, run_check
+from grader.checks.runner import CheckResult, run_check, smallest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.diagnosis.known_mistakes import KnownMistake, MistakeOfKey
 from grader.diagnosis.matcher import matcher_of
@@ -52,7 +52,6 @@ from grader.edits.walk import FAMILIES, mutations
 from grader.extra.authoring.parallel import for_each
 from grader.extra.authoring.release import keys
 from grader.extra.authoring.verify.judged import recorded_mistakes
-from grader.grading.report_builder import smallest
 from grader.kata import Kata, KataError
 from grader.worker.in_process import LocalStudent, run_forked
 

@@ -29,8 +29,8 @@ from grader.checks.runner import CheckResult, run_check, unearned
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
 from grader.course.known_solutions import Answers
+from grader.diagnosis.known_mistakes import RecordedFailure, record
 from grader.diagnosis.matcher import FailedCheck
-from grader.diagnosis.similarity import RecordedFailure, record
 from grader.report import CheckStatus
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Malformed
@@ -46,7 +46,6 @@ JUDGING = (
     "course",
     "diagnosis/known_mistakes.py",
     "diagnosis/matcher.py",
-    "diagnosis/similarity.py",
     "errors.py",
     "expect.py",
     "extra/authoring/verify/judged.py",
@@ -117,6 +116,7 @@ class Records:
         self._files_of_mistakes = ""
         self._verified: dict[str, Any] = {}
         self._is_new = False
+        self._noted: dict[str, RecordedMistake] | None = None  # the mistakes, if they are judged anew
         key = None if fresh else read_entry(self._name, info.name)
         with suppress(KeyUnusable, KeyError, TypeError, ValueError):
             if key is not None:
@@ -136,8 +136,12 @@ class Records:
     def _name(self) -> str:
         return f"{self._info.name}-{self._files['all']}.judged"
 
-    @cached_property
+    @property
     def _mistakes(self) -> dict[str, RecordedMistake]:
+        return self._read if self._noted is None else self._noted
+
+    @cached_property
+    def _read(self) -> dict[str, RecordedMistake]:
         with suppress(KeyUnusable):
             return {mistake.id: mistake for mistake in self._key.mistakes} if self._key else {}
         return {}
@@ -164,7 +168,7 @@ class Records:
         self._is_new = True
         kept = [mistake for mistake in mistakes if not mistake.raised]
         self._facts = {mistake.code: _facts(mistake) for mistake in kept}
-        vars(self)["_mistakes"] = {one.code: replace(one.recorded, id=one.code) for one in kept}
+        self._noted = {one.code: replace(one.recorded, id=one.code) for one in kept}
         self._files_of_mistakes = self._digest_of_mistakes() if len(kept) == len(mistakes) else ""
 
     def _digest_of_mistakes(self) -> str:
@@ -238,7 +242,7 @@ def _result(check: Check, outcomes: list[Recorded | None], facts: Facts) -> Chec
     """Return the result of a check as it was recorded."""
     skipped = facts.skipped.get(check.name, [])
     asked = [case for index, case in enumerate(check.cases) if index not in skipped]
-    result = CheckResult(check, asked=asked, prevented=facts.prevented.get(check.name, ""))
+    failures = []
     for case, outcome in zip(check.cases, outcomes, strict=True):
         if outcome is not None:
             calls = [
@@ -254,8 +258,8 @@ def _result(check: Check, outcomes: list[Recorded | None], facts: Facts) -> Chec
                 recorded=outcome,
                 is_empty=check.name in facts.empty,
             )
-            result.failures.append(found)
-    return result
+            failures.append(found)
+    return CheckResult(check, failures, asked, prevented=facts.prevented.get(check.name, ""))
 
 
 def _facts(mistake: JudgedMistake) -> Facts:
@@ -339,8 +343,8 @@ def judge_mistake(
     lost = {result.check.name for result in results if result.status not in ("passed", "skipped")}
     free = unearned(results, context)
     lost |= free.keys()
-    for result in results:  # a report says of such a check that it gives no points, and not that it fails
-        result.prevented = "" if result.check.name in free else result.prevented
+    # a report says of such a check that it gives no points, and not that it fails
+    results = [replace(r, prevented="") if r.check.name in free else r for r in results]
     points = sum(result.check.points for result in results if result.check.name not in lost)
     recorded = RecordedMistake(name, answers.text(name), outcomes)
     raised = _raised(recorded.text, results[0])

@@ -20,7 +20,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
@@ -30,7 +30,7 @@ import numpy as np
 
 from grader.answer_keys.answers import Recorded, RecordedMistake
 from grader.cases.generation import SEED
-from grader.checks.base import Check, CheckContext, PreparedKata, Skip
+from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, CourseError, KataInfo
@@ -39,7 +39,6 @@ from grader.course.known_solutions import DRAWING, Answers, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.diagnosis.matcher import FailedCheck, MistakeMatcher, matcher_of
-from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.extra.authoring.parallel import for_each
 from grader.extra.authoring.verify import static_checks
 from grader.extra.authoring.verify.judged import JudgedMistake, Records, judge_mistakes
@@ -54,6 +53,7 @@ from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.student import CaseFailed, KeptCalls, Skip
 
 SHIFT = 1_000_003  # added to every seed, and once more for each further draw
 DRAWS = 10  # with the draw of the verification itself
@@ -751,16 +751,14 @@ def _tried(check: Check, prepared: PreparedKata) -> tuple[Exception | None, int]
     all cases make at this rate."""
     student, calls = prepared.oracle.reference, 0
     context, cases = CheckContext(prepared.kata, prepared.oracle, student), check.cases[:TRIED]
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            for case in cases:
-                student.history = []
-                with suppress(ExpectationFailed, SubmissionFailed, Skip):
-                    check.judge(context, case)  # that a law refuses the reference is reported elsewhere
-                calls += len(student.history)
-    except Exception as error:
-        return error, 0
-    finally:
-        student.history = None
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for case in cases:
+            try:
+                with KeptCalls(student) as made:
+                    check.judge(context, case)
+            except CaseFailed as failed:  # that a law refuses the reference is reported elsewhere
+                if not (failed.is_refusal or isinstance(failed.why, Skip)):
+                    return failed.why, 0
+            calls += len(made)
     return None, calls * len(check.cases) // max(len(cases), 1)
