@@ -120,7 +120,7 @@ def bar(found: list[Standing], ascii_only: bool = False) -> str:
 def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) -> str:
     """Return the welcome text: the list of katas, the file to open first and `how` it is graded."""
     greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
-    how = how or f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}"
+    how = how or f"Then run:  grade {first.name}      stuck?  grade hint {first.name}"
     begin = f"Start with {from_here(course.stub(first))}: its docstring is the statement.\n{how}\n"
     return f"{paragraphs(greeting, width)}\n\n{kata_list(course, width=width)}\n{paragraphs(begin, width)}"
 
@@ -362,9 +362,7 @@ class Console:
         if kata.status == "error":
             width = self.view.width if sys.stderr.isatty() else 0
             if path.name == f"{kata.name}.py" and not os.path.lexists(path):
-                kata = replace(
-                    kata, message=f"{kata.message} grade --again {kata.name} brings the stub back."
-                )
+                kata = replace(kata, message=f"{kata.message} grade again {kata.name} brings the stub back.")
             click.echo(linked(error_text(kata, width), self.view, [path]), err=True)
         elif self.live:
             text = terminal.render_kata(kata, self.view)

@@ -358,12 +358,12 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 @names_argument
 @key_seed_option
 @unverified_option
-@click.option("--solutions", is_flag=True, help="Put the references in, for `grade --solution`.")
+@click.option("--solutions", is_flag=True, help="Put the references in, for `grade solution`.")
 @course_option
 def wheel(
     folder: Path, names: tuple[str, ...], seed: int, unverified: bool, solutions: bool, course: Path | None
 ) -> None:
-    """Write a wheel of the grader that holds the course, for `grade --start`."""
+    """Write a wheel of the grader that holds the course, for `grade start`."""
     from grader.authoring.release.keys import chosen_katas, require_solutions, save
     from grader.authoring.verify.static_checks import require_verified
     from grader.cli.starter import build_course_wheel
@@ -381,7 +381,7 @@ def wheel(
 @kata.command("record-see", cls=GuardedCommand)
 @course_option
 def record_see(course: Path | None) -> None:
-    """Record what the references give, for `grade --see` where a student's katas do not pass yet."""
+    """Record what the references give, for `grade see` where a student's katas do not pass yet."""
     from grader.see.demonstration import open_demonstration, write_recording
 
     here = _own_course(course)

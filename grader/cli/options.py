@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
-from grader.course.catalog import open_course
+from grader.course.catalog import Course, open_course
+from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError
 from grader.formats import Detail
@@ -25,15 +28,46 @@ PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
 click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
 
 NO_KATAS = "The course has no katas yet."
-PAGE = "see.html"  # of `--see`, in the folder of the state
+PAGE = "see.html"  # of `grade see`, in the folder of the state
 NARROWEST, WIDEST, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
 
-#: The option `--course`, which sets the parameter `course`.
+ALL_OPTIONS = "dojo.all_options"  # set in `Context.meta`: `grade help options` shows the rare ones too
+
+#: Options that several commands have; `course_option` sets the parameter `course`, and so on.
 course_option = click.option(
     "--course",
     type=click.Path(path_type=Path, file_okay=False),
     is_eager=True,  # so that the completion of names knows it
     help="The folder of the course, where it is not the one around this folder.",
+)
+exercises_option = click.option(
+    "--exercises", type=click.Path(path_type=Path), help="The folder of exercises."
+)
+plan_option = click.option(
+    "--plan", default="", help="Take the katas of one plan alone, such as lab; see docs/paths.md."
+)
+device_option = click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+isolation_option = click.option(
+    "--isolation",
+    type=click.Choice(["required", "best", "none"]),
+    default="best",
+    show_default=True,
+    help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
+)
+search_option = click.option(
+    "--search",
+    type=click.FloatRange(min=0),
+    default=2.0,
+    show_default=True,
+    help="Look for the place of a mistake without a name for so many seconds of CPU time.",
+)
+no_search_option = click.option("--no-search", is_flag=True, help="Do not look for the place of a mistake.")
+ascii_option = click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
+key_option = click.option(
+    "--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder."
+)
+secret_option = click.option(
+    "--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret."
 )
 
 
@@ -79,33 +113,41 @@ class KataNames(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+@contextmanager
+def guarded(ctx: click.Context) -> Iterator[None]:
+    """Print one sentence for an error and exit: with 2 for an unreadable submission, with 3 for our own
+    fault, with 4 for wrong input."""
+    try:
+        yield
+    except (
+        click.ClickException,
+        click.exceptions.Exit,
+        click.Abort,
+        KeyboardInterrupt,
+        BrokenPipeError,  # the reader, such as `head`, has closed the pipe; click exits quietly
+    ):
+        raise
+    except SubmissionRejected as refused:
+        raise Ungradable(str(refused)) from None
+    except Exception as error:
+        if _is_user_error(error):
+            raise WrongInput(str(error)) from None
+        if os.environ.get("DOJO_DEBUG"):
+            raise
+        click.echo(
+            "This is our fault, not yours; your points are unchanged."
+            f" ({type(error).__name__}: {error}; DOJO_DEBUG=1 shows where.)",
+            err=True,
+        )
+        ctx.exit(OUR_FAULT)
+
+
 class GuardedCommand(click.Command):
-    """A command that exits with 2 for an unreadable submission, 3 for our own fault, 4 for wrong input."""
+    """A command whose errors are sentences and exit codes: see `guarded`."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with guarded(ctx):
             return super().invoke(ctx)
-        except (
-            click.ClickException,
-            click.exceptions.Exit,
-            click.Abort,
-            KeyboardInterrupt,
-            BrokenPipeError,  # the reader, such as `head`, has closed the pipe; click exits quietly
-        ):
-            raise
-        except SubmissionRejected as refused:
-            raise Ungradable(str(refused)) from None
-        except Exception as error:
-            if _is_user_error(error):
-                raise WrongInput(str(error)) from None
-            if os.environ.get("DOJO_DEBUG"):
-                raise
-            click.echo(
-                "This is our fault, not yours; your points are unchanged."
-                f" ({type(error).__name__}: {error}; DOJO_DEBUG=1 shows where.)",
-                err=True,
-            )
-            ctx.exit(OUR_FAULT)
 
 
 def _is_user_error(error: Exception) -> bool:
@@ -118,16 +160,13 @@ def _is_user_error(error: Exception) -> bool:
 
 
 class GradeOptions(NamedTuple):
-    """The arguments and options of `grade`."""
+    """The arguments and options of a grading; `grade see` and other commands have some of them too."""
 
     names: tuple[str, ...] = ()
     file: Path | None = None
     submission: Path | None = None
     course: Path | None = None
     exercises: Path | None = None
-    list_katas: bool = False
-    next_kata: bool = False
-    hint: bool = False
     watch: bool = False
     device: str = "cpu"
     forms: tuple[str, ...] = ("terminal",)
@@ -138,28 +177,10 @@ class GradeOptions(NamedTuple):
     ascii_only: bool = False
     all_katas: bool = False
     plan: str = ""
-    again: bool = False
-    reset: bool = False
-    solution: bool = False
-    protect: bool = False
-    against: Path | None = None
-    doctor: bool = False
-    start: Path | None = None
-    library: str | None = None
     once: bool = False
     screen: bool = False
     key: Path | None = None
     secret: Path | None = None
-    see: bool = False
-    page: bool = False
-    port: int = 0
-    text: bool = False
-    tokens: str | None = None
-    mine: bool = False
-    speak: bool = False
-    without: tuple[str, ...] = ()
-    with_: tuple[str, ...] = ()
-    inside: bool = False
     search: float = 2.0
     no_search: bool = False
     seed: int | None = None  # of the cases where there is no key; the public one if it is None
@@ -183,3 +204,14 @@ class GradeOptions(NamedTuple):
 
         seed = {} if self.seed is None else {"seed": self.seed}
         return GraderSettings(self.device, self.isolation, self.key, self.secret, **seed)
+
+
+def opened(options: GradeOptions) -> Course:
+    """Return the course, limited to a plan, and say it if a student's state cannot be read. Raises
+    CourseError."""
+    course = open_course(options.course, options.exercises)
+    if options.remembers and (trouble := CourseState(course).trouble()):
+        click.echo(trouble, err=True)
+    if options.plan:
+        course.limit_to(options.plan)
+    return course

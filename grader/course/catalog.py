@@ -19,7 +19,7 @@ from grader.course.files import parse, read
 from grader.course.files import shorten as shorten
 from grader.course.syllabus import Syllabus, read_syllabus
 from grader.errors import CourseError as CourseError
-from grader.errors import KataError
+from grader.errors import KataError, NoSuchKata
 
 if TYPE_CHECKING:  # importing these takes milliseconds, and listing the katas does not need them
     from grader.kata import Kata
@@ -130,8 +130,8 @@ class Course:
         import difflib
 
         near = difflib.get_close_matches(name, self.katas, n=1, cutoff=0.5)
-        hint = f" Did you mean `{near[0]}`?" if near else " `grade --list` shows all katas."
-        raise CourseError(f"There is no kata called `{name}`.{hint}")
+        hint = f" Did you mean `{near[0]}`?" if near else " `grade list` shows all katas."
+        raise NoSuchKata(f"There is no kata called `{name}`.{hint}")
 
     def katas_meant(self, word: str) -> list[KataInfo]:
         """Return the katas that a word on the command line means: one by its name, its file, an alias, or in

@@ -1,4 +1,4 @@
-"""Tests of the wheel that holds the course, and of `grade --start`."""
+"""Tests of the wheel that holds the course, and of `grade start`."""
 
 import base64
 import hashlib
@@ -138,7 +138,7 @@ def test_the_transcript_of_the_first_hour_is_what_happens(tmp_path):
     """Line by line; `…` stands for lines that are left out, and one kata for all of the page."""
     root = Path(__file__).parents[2]
     page = (root / "docs" / "first-hour.md").read_text()
-    block = next(part for part in page.split("```") if "$ grade --start dojo\n" in part)
+    block = next(part for part in page.split("```") if "$ grade start dojo\n" in part)
     answer = (root / "solutions/attention/softmax/reference.py").read_text()
     wheel = starter.build_course_wheel(Course(root), ("softmax",), seed=1)[1]
     zipfile.ZipFile(io.BytesIO(wheel)).extractall(tmp_path / "installed")
