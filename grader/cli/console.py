@@ -30,10 +30,12 @@ from grader.course.state import note_for
 from grader.course.submission import NAMES
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
+from grader.formats import NAMES as FORMATS
 from grader.formats import Document, account, documents, terminal
 from grader.formats.account import in_markdown, paragraphs, words
 from grader.formats.terminal import View
 from grader.grading.standings import Standing, listed, matches, standings
+from grader.plugins import PluginFailed
 from grader.report import KataReport, Report
 from grader.report_texts import harmless
 
@@ -240,11 +242,22 @@ class ReportOutput:
             raise CourseError(f"The report cannot be written to {self.output}: {what}.")
 
     def write(self, report: Report, view: terminal.View = terminal.DEFAULT) -> None:
-        """Write the report in every requested format; `view` is for the terminal's. Raises CourseError."""
+        """Write the report in every requested format; `view` is for the terminal's. Raises CourseError, and
+        PluginFailed at the end if a format of another package has raised an error."""
+        failed = None
         for form in self.forms:
             for number, document in enumerate(documents(form)):
-                text = terminal.render(report, view) if form == "terminal" else document.render(report)
+                try:
+                    text = terminal.render(report, view) if form == "terminal" else document.render(report)
+                except Exception as error:
+                    if form in FORMATS:
+                        raise
+                    failed = PluginFailed(f"The format `{form}` has failed; points and other reports stand.")
+                    failed.__cause__ = error
+                    break
                 self._write_document(document, text, is_main=number == 0)
+        if failed:
+            raise failed
 
     def _write_document(self, document: Document, text: str, is_main: bool) -> None:
         channel = os.environ.get(document.channel, "") if document.channel else ""

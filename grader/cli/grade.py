@@ -9,7 +9,7 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,11 @@ import grader
 from grader.cli.options import (
     ALL_OPTIONS,
     WIDEST,
+    FormatName,
+    FormatOption,
     GradeOptions,
     KataNames,
+    PluggedGroup,
     ascii_option,
     course_option,
     device_option,
@@ -35,11 +38,10 @@ from grader.cli.options import (
     search_option,
     secret_option,
 )
-from grader.course.catalog import Course, KataInfo, find_course
+from grader.course.catalog import Course, KataInfo, find_course, open_course
 from grader.course.files import from_here
 from grader.course.submission import is_notebook
 from grader.errors import CourseError, NoSuchKata
-from grader.formats import NAMES as FORMATS
 from grader.formats import Detail
 from grader.plugins import GRADE as COMMANDS
 
@@ -65,6 +67,7 @@ OLD_OPTIONS = {
     **dict.fromkeys(("text", "tokens", "mine"), "see"),
     **dict.fromkeys(("without", "with_", "inside"), "speak"),
     "port": "page",
+    "against": "protect",
 }
 #: Options that `grade --help` leaves out and `grade help options` shows.
 RARE = {
@@ -74,7 +77,7 @@ RARE = {
 ON_WINDOWS = "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/windows.md."
 
 
-class Grade(click.Group):
+class Grade(PluggedGroup):
     """`grade COMMAND …` runs a command; `grade KATA …` and `grade` alone grade.
 
     Options of a command may stand before its name or behind it. After `--` a word is always a kata.
@@ -90,17 +93,29 @@ class Grade(click.Group):
 
     def _place_of_command(self, ctx: click.Context, args: list[str]) -> int | None:
         """Return where the name of a command stands in the arguments; None if they ask for a grading."""
-        try:
-            values, _, _ = self.make_parser(ctx).parse_args(list(args))
-        except click.UsageError:
-            return None
+        values = self._values(ctx, args)
         words = values.get("names")  # a value of click's own if there are none
-        if not isinstance(words, tuple | list):
+        if not isinstance(words, tuple | list) or any(values.get(old) for old in OLD_COMMANDS):
             return None
         at = len(args) - len(words)
-        if not words or (at and args[at - 1] == "--") or any(values.get(old) for old in OLD_COMMANDS):
+        if not words or (at and args[at - 1] == "--"):
             return None
-        return at if words[0] in COMMANDS else None
+        word = words[0]
+        if word in COMMANDS:
+            return at
+        if not word.replace("-", "_").isidentifier():
+            return None
+        ctx.allow_interspersed_args = True  # the course may be named behind the word
+        if _is_kata(word, self._values(ctx, args).get("course")):
+            return None
+        return at if word in self.plugged().found else None
+
+    def _values(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
+        """Return the parameters as they are typed; none if the arguments are wrong."""
+        try:
+            return self.make_parser(ctx).parse_args(list(args))[0]
+        except click.UsageError:
+            return {}
 
     def invoke(self, ctx: click.Context) -> Any:
         with guarded(ctx):
@@ -116,13 +131,13 @@ class Grade(click.Group):
             finally:
                 _mention_kata(name, inner.params.get("course") if inner else None)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature is click's
-        return list(COMMANDS)
+    def own_commands(self) -> Iterable[str]:
+        return COMMANDS
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
+    def own_command(self, name: str) -> click.Command | None:
+        if name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        module, _, attribute = COMMANDS[name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
@@ -138,6 +153,13 @@ class Grade(click.Group):
         records = [record for one in shown if (record := one.get_help_record(ctx))]
         with formatter.section("Options of grading"):
             formatter.write_dl(records)
+
+
+def _is_kata(word: str, folder: str | None) -> bool:
+    """Return whether a word means a kata or several; no plug-in takes its name away."""
+    with contextlib.suppress(Exception):  # the grading says what is wrong
+        return bool(open_course(Path(folder) if folder else None).katas_meant(word))
+    return False
 
 
 def _mention_kata(name: str, folder: Path | None) -> None:
@@ -216,11 +238,10 @@ def _old_spellings(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--format",
     "forms",
-    type=click.Choice(FORMATS),
-    metavar="NAME",
+    cls=FormatOption,
+    type=FormatName(),
     multiple=True,
     default=["terminal"],
-    help=f"Write the report as {', '.join(FORMATS)}. Can be given several times.",
 )
 @click.option(
     "--output",
@@ -288,7 +309,7 @@ def _meant(course: Course, word: str, words: list[str]) -> list[KataInfo]:
             ) from None
         import difflib
 
-        near = difflib.get_close_matches(word, [*course.katas, *COMMANDS], n=1)
+        near = difflib.get_close_matches(word.lower(), [*course.katas, *COMMANDS], n=1)
         if not near or near[0] not in COMMANDS or near[0] == word:
             raise
         raise CourseError(f"There is no kata called `{word}`. Did you mean `grade {near[0]}`?") from None

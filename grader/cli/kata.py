@@ -11,7 +11,7 @@ import click
 import grader
 from grader.authoring.release import WORKFLOWS
 from grader.cases.generation import SEED
-from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
+from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, PluggedGroup, course_option
 from grader.course.catalog import Course, open_course, shorten
 from grader.formats.account import one_line
 from grader.formats.gradescope import VISIBILITIES
@@ -29,7 +29,7 @@ unverified_option = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=PluggedGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(grader.__version__, prog_name="kata")
 def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from grader import formats
 from grader.course.catalog import Course, open_course
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError
 from grader.formats import Detail
-from grader.formats.account import paragraphs
+from grader.formats.account import one_line, paragraphs
+from grader.plugins import COMMANDS_GROUP, PluginError, PluginFailed, Plugins, find
 
 if TYPE_CHECKING:
     from grader.grading.session import GraderSettings
@@ -31,6 +33,7 @@ NO_KATAS = "The course has no katas yet."
 PAGE = "see.html"  # of `grade see`, in the folder of the state
 NARROWEST, WIDEST, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
 
+PLUGIN = "dojo.plugin"  # set in `Context.meta`: what to say if the command of another package fails
 ALL_OPTIONS = "dojo.all_options"  # set in `Context.meta`: `grade help options` shows the rare ones too
 
 #: Options that several commands have; `course_option` sets the parameter `course`, and so on.
@@ -134,11 +137,10 @@ def guarded(ctx: click.Context) -> Iterator[None]:
             raise WrongInput(str(error)) from None
         if os.environ.get("DOJO_DEBUG"):
             raise
-        click.echo(
-            "This is our fault, not yours; your points are unchanged."
-            f" ({type(error).__name__}: {error}; DOJO_DEBUG=1 shows where.)",
-            err=True,
-        )
+        whose = ctx.meta.get(PLUGIN, "This is our fault, not yours; your points are unchanged.")
+        whose = str(error) if isinstance(error, PluginFailed) else whose
+        cause = error.__cause__ if isinstance(error, PluginFailed) else error
+        click.echo(f"{whose} ({type(cause).__name__}: {cause}; DOJO_DEBUG=1 shows where.)", err=True)
         ctx.exit(OUR_FAULT)
 
 
@@ -148,6 +150,100 @@ class GuardedCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         with guarded(ctx):
             return super().invoke(ctx)
+
+
+class PluggedGroup(click.Group):
+    """A group of commands, to which other packages add theirs by entry points."""
+
+    def plugged(self) -> Plugins:
+        """Return the commands of other packages, and print once what is wrong with them."""
+        plugins = find(COMMANDS_GROUP, f"{self.name}.", tuple(self.own_commands()))
+        tell(plugins.problems)
+        return plugins
+
+    def own_commands(self) -> Iterable[str]:
+        """Return the names of our own commands."""
+        return self.commands
+
+    def own_command(self, name: str) -> click.Command | None:
+        """Return one of our own commands."""
+        return self.commands.get(name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature is click's
+        return [*self.own_commands(), *sorted(self.plugged().found)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        own = self.own_command(cmd_name)
+        if own is not None or cmd_name not in (found := self.plugged().found):
+            return own
+        try:
+            command: click.Command = found[cmd_name].load(click.Command)
+        except PluginError as error:
+            tell((str(error),))
+            return None
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name and self.own_command(name) is None:
+            plugin = self.plugged().found[name]
+            ctx.meta[PLUGIN] = f"`{plugin.name}` of {plugin.package} has failed; nothing else is changed."
+        return name, command, rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with guarded(ctx):
+            return super().invoke(ctx)
+
+
+_TOLD: set[str] = set()
+
+
+def tell(problems: Iterable[str]) -> None:
+    """Print sentences about plug-ins to standard error, each of them once."""
+    for problem in problems:
+        if problem not in _TOLD:
+            _TOLD.add(problem)
+            click.echo(one_line(problem), err=True)
+
+
+class FormatName(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4; Colab has 8.3
+    """The name of a report format, of ours or of another package."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in formats.NAMES:
+            click.Choice(self.all()).convert(value, param, ctx)
+            try:
+                formats.documents(value)
+            except PluginError as error:
+                raise WrongInput(str(error)) from None
+        return value
+
+    def all(self) -> list[str]:
+        """Return all names, and print once what is wrong with formats of other packages."""
+        plugins = formats.plugged()
+        tell(plugins.problems)
+        return [*formats.NAMES, *sorted(plugins.found)]
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # the signature is click's
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self.all() if name.startswith(incomplete)]
+
+
+class FormatOption(click.Option):
+    """The option `--format`, whose help names the formats of other packages too."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        names = ", ".join(FormatName().all())
+        self.help = f"Write the report as {names}. Can be given several times."
+        return super().get_help_record(ctx)
 
 
 def _is_user_error(error: Exception) -> bool:

@@ -1,6 +1,7 @@
 """`grade` is a group of commands: their words, options and help, and the options of 1.0 that they were."""
 
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -16,9 +17,9 @@ VISIBLE = [name for name in GRADE if name != "help"]
 
 
 @pytest.fixture
-def run(tiny_course, monkeypatch):
-    """`run(*words)` runs `grade` in the folder of the tiny course and returns click's result."""
-    monkeypatch.chdir(tiny_course.root)
+def run(tmp_path, tiny_files, write, monkeypatch):
+    """`run(*words)` runs `grade` in the folder of a tiny course and returns click's result."""
+    monkeypatch.chdir(write(tmp_path / "course", tiny_files))
     return lambda *words: CliRunner().invoke(grade, words, input="n\n")
 
 
@@ -42,10 +43,10 @@ OLD = {
 
 
 @pytest.mark.parametrize(("old", "new"), OLD.items())
-def test_an_option_of_1_0_does_what_the_command_does(run, tiny_course, old, new):
+def test_an_option_of_1_0_does_what_the_command_does(run, old, new):
     def told(words):
         shown = run(*words.split())
-        (tiny_course.root / ".dojo" / "state.json").unlink(missing_ok=True)  # it remembers the last hint
+        Path(".dojo/state.json").unlink(missing_ok=True)  # it remembers the last hint
         return shown.exit_code, shown.stdout, shown.stderr
 
     assert told(old) == told(new)

@@ -30,6 +30,8 @@ FOLDERS = ("benchmarks/", "docs/", "exercises/", "grader/", "solutions/", "tests
 PLACEHOLDER = re.compile(r"[<…*: ]|NAME")
 COMMENT = re.compile(r"  +\S.*$")
 
+#: Commands of the package that docs/extending.md shows.
+OF_THE_EXAMPLE = ("titles",)
 COMMANDS_OF_GRADE = {name: grade.get_command(click.Context(grade), name) for name in GRADE}
 
 #: Options of other programs that the pages name.
@@ -106,6 +108,8 @@ def unknown(line):
     if command is grade and arguments and arguments[0] in GRADE:
         command, arguments = COMMANDS_OF_GRADE[arguments[0]], arguments[1:]
     if command is kata and arguments and not arguments[0].startswith("-"):
+        if arguments[0] in OF_THE_EXAMPLE:
+            return ""
         if arguments[0] not in kata.commands:
             return f"kata {arguments[0]}"
         command, arguments = kata.commands[arguments[0]], arguments[1:]

@@ -111,6 +111,7 @@ def imported(tmp_path):
 )
 def test_listing_and_hints_import_nothing_that_judges(imported, arguments):
     modules = imported(*arguments)
+    assert ("importlib.metadata" in modules) == (arguments == ["--help"])
     assert not {"numpy", "hypothesis", "torch", "multiprocessing"} & modules
     assert not {"grader.grading.grader", "grader.cases.oracle", "grader.expect", "grader.worker"} & modules
 
