@@ -255,9 +255,18 @@ def find_course(start: Path, shipped: bool = True) -> Path:
     for folder in (start, *start.parents, *installed):
         if (folder / "tests" / "katas").is_dir():
             return folder
+    written = " `grade start DIR` writes the one that came with the grader." if _has_starter(installed) else ""
     raise CourseError(
         "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+        f"{written}"
     )
+
+
+def _has_starter(installed: list[Path]) -> bool:
+    """Return whether the grader is installed with a course, which a student writes into a folder."""
+    from grader.course.state import INSTALLED
+
+    return bool(installed) and INSTALLED.is_file()
 
 
 def read_kata_info(path: Path) -> KataInfo:

@@ -118,7 +118,13 @@ def test_from_an_empty_folder_to_the_first_pass(installed, tmp_path):
         environment = {**os.environ, "PYTHONPATH": str(installed), "NO_COLOR": "1"}
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 
-    began = run("--start", "course")
+    lost = run("list")
+    assert (lost.returncode, lost.stderr) == (
+        4,
+        "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+        " `grade start DIR` writes the one that came with the grader.\n",
+    )
+    began = run("start", "course")
     assert (began.returncode, began.stdout) == (0, "1 kata written to course. Begin:  cd course && grade\n")
     folder = tmp_path / "course"
     assert "Start with exercises/attention/double.py" in run("--once", cwd=folder).stdout
