@@ -283,7 +283,7 @@ def run(options: GradeOptions) -> int:
     """Grade with these options and return the exit code. Raises CourseError for wrong input."""
     course = opened(options)
     words = [name for name in options.names if not is_notebook(Path(name))]
-    if options.names and (all(map(course.means_all, options.names)) or options.names == ("all",)):
+    if options.names and (all(map(course.means_all, options.names)) or _is_old_word(course, options.names)):
         options, words = options._replace(names=(), all_katas=True), []
     infos = list(dict.fromkeys(info for word in words for info in _meant(course, word, words)))
     if _is_loop(options):
@@ -297,20 +297,26 @@ def run(options: GradeOptions) -> int:
     return (grade_submission if options.submission else grade_files)(course, infos, options)
 
 
+def _is_old_word(course: Course, names: tuple[str, ...]) -> bool:
+    """Return whether the words are `grade all`, which 1.0 took for `grade --all`."""
+    return names == ("all",) and "all" not in course.katas
+
+
 def _meant(course: Course, word: str, words: list[str]) -> list[KataInfo]:
     """Return the katas that a word means. Raises CourseError, which names a command that is like it."""
     try:
         return course.katas_meant(word)
     except NoSuchKata:
-        if word in COMMANDS and word != words[0]:
+        commands = grade.list_commands(click.get_current_context())
+        if word in commands and word != words[0]:
             others = " ".join(other for other in words if other != word)
             raise CourseError(
                 f"There is no kata called `{word}`. A command comes first: grade {word} {others}"
             ) from None
         import difflib
 
-        near = difflib.get_close_matches(word.lower(), [*course.katas, *COMMANDS], n=1)
-        if not near or near[0] not in COMMANDS or near[0] == word:
+        near = difflib.get_close_matches(word.lower(), [*course.katas, *commands], n=1)
+        if not near or near[0] not in commands or near[0] == word:
             raise
         raise CourseError(f"There is no kata called `{word}`. Did you mean `grade {near[0]}`?") from None
 
@@ -343,4 +349,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder, which `-m` puts there and where a submission may lie
     main()

@@ -186,11 +186,12 @@ class PluggedGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        if name and self.own_command(name) is None:
-            plugin = self.plugged().found[name]
+        name = args[0]
+        if self.own_command(name) is None and (plugin := self.plugged().found.get(name)):
+            if not ctx.resilient_parsing:
+                plugin.load(click.Command)  # raises PluginError, which says more than that there is none
             ctx.meta[PLUGIN] = f"`{plugin.name}` of {plugin.package} has failed; nothing else is changed."
-        return name, command, rest
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         with guarded(ctx):

@@ -255,7 +255,9 @@ def find_course(start: Path, shipped: bool = True) -> Path:
     for folder in (start, *start.parents, *installed):
         if (folder / "tests" / "katas").is_dir():
             return folder
-    written = " `grade start DIR` writes the one that came with the grader." if _has_starter(installed) else ""
+    written = (
+        " `grade start DIR` writes the one that came with the grader." if _has_starter(installed) else ""
+    )
     raise CourseError(
         "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
         f"{written}"

@@ -79,6 +79,7 @@ def test_an_option_that_a_command_does_not_have_is_refused(run):
     ("words", "sentence"),
     [
         ("lst", "There is no kata called `lst`. Did you mean `grade list`?"),
+        ("LIST", "There is no kata called `LIST`. Did you mean `grade list`?"),
         ("hnt double", "There is no kata called `hnt`. Did you mean `grade hint`?"),
         ("doble", "There is no kata called `doble`. Did you mean `double`?"),
         ("zzzz", "There is no kata called `zzzz`. `grade list` shows all katas."),
@@ -128,6 +129,10 @@ def test_a_kata_with_the_name_of_a_command_is_graded_by_its_file():
     for words in ([path], ["--", "list"], ["--course", ".", "--", "list"]):
         graded = CliRunner().invoke(grade, ["--brief", *words])
         assert (graded.stderr, graded.stdout[:4]) == ("", "list"), words
+
+
+def test_all_without_dashes_means_all_katas(run):
+    assert run("all", "--brief").stdout == run("--all", "--brief").stdout
 
 
 def test_kata_verify_refuses_the_name_of_a_command(namesake):

@@ -87,6 +87,7 @@ def test_the_commands_of_another_package_work_and_are_listed():
     assert re.search(r"^  titles +List the titles of the katas\.$", run(kata, "--help").stdout, re.MULTILINE)
     assert run(grade, "help", "minutes").stdout.startswith("Usage: grade minutes [OPTIONS]\n")
     assert run(grade, "minutes", "--nope").exit_code == 4
+    assert "Did you mean `grade minutes`?" in run(grade, "minuts").stderr
 
 
 @pytest.mark.usefixtures("scores")
@@ -123,7 +124,7 @@ def test_a_command_that_cannot_be_used_costs_one_sentence(installed, commands, m
     if "grade.bad" in commands:
         assert "  bad " not in shown.stdout
         told = run(grade, "bad")
-        assert (told.exit_code, told.stdout) == (4, "")
+        assert (told.exit_code, told.stdout, told.stderr) == (4, "", f"{sentence}\n")
 
 
 @pytest.mark.parametrize(
@@ -207,6 +208,17 @@ def test_a_kata_goes_before_a_command_of_its_name(installed):
     )
     assert run(grade, "double", "--brief").stdout.startswith("double")
     assert "double" in run(grade, "attention", "--brief").stdout
+
+
+@pytest.mark.usefixtures("scores")
+def test_a_file_in_the_current_folder_does_not_stand_for_a_package(tmp_path, course):
+    (course / "dojo_scores.py").write_text("print('loaded')")
+    for safe in (["-P"], []):
+        done = subprocess.run(
+            [sys.executable, *safe, "-m", "grader.cli.grade", "minutes"], cwd=course, capture_output=True,
+            text=True, env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, "0 minutes\n"), done.stderr
 
 
 @pytest.mark.parametrize("start", [["grade"], ["-m", "grader.cli.grade"]], ids=["script", "module"])
