@@ -20,15 +20,15 @@ from contextlib import closing
 from pathlib import Path
 
 from grader import __version__
-from grader.authoring.parallel import for_each
-from grader.authoring.verify.on_device import KataOnDevice, has_answers_in_torch, judge_on_device
 from grader.course.catalog import Course
+from grader.extra.authoring.parallel import for_each
+from grader.extra.authoring.verify.on_device import KataOnDevice, has_answers_in_torch, judge_on_device
 from grader.grading.session import has_cuda
 from grader.grading.submission_run import START_SECONDS
 from grader.values.formatting import counted
 from grader.worker.child.sandbox import allowed_paths
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.fork_server import ForkServer, Process, SpawnFactory, WorkerFactory, open_source
+from grader.worker.fork_server import ForkServer, Process, WorkerFactory, open_source
 from grader.worker.protocol.messages import ALL
 
 ROOT = Path(__file__).parents[1]
@@ -129,12 +129,12 @@ def fallback() -> tuple[str, str]:
     the verdicts are found all the same; "" and the whole sandbox if it starts."""
     if not refusal(ForkServer("torch", is_late=True)):
         return "", "best"
-    why = refusal(SpawnFactory("torch"))
+    why = refusal(WorkerFactory("torch"))
     if not why:
         os.environ["DOJO_WORKERS"] = "spawn"
         return "**CUDA does not start in a forked worker**, so workers were spawned.", "best"
     others = ((layer, tuple(one for one in ALL if one != layer)) for layer in ALL)
-    single = [layer for layer, left in others if not refusal(SpawnFactory("torch", left))]
+    single = [layer for layer, left in others if not refusal(WorkerFactory("torch", left))]
     found = f"It starts without {' or without '.join(single)}" if single else "No single layer is the cause"
     return (
         f"**CUDA does not start in the sandbox:** {why.rstrip('.')}. {found}; verdicts are those without it.",

@@ -38,8 +38,8 @@ import hashlib, itertools, sys
 from pathlib import Path
 from types import SimpleNamespace
 from grader.course.state import CourseState
-from grader.page.kata_view import Document
-from grader.page.workplace import History
+from grader.extra.page.kata_view import Document
+from grader.extra.page.workplace import History
 exercises, file = map(Path, sys.argv[1:3])
 state = CourseState(SimpleNamespace(exercises=exercises))
 document, history = Document(file), History(state.folder, file.stem)
@@ -78,7 +78,8 @@ def of_grade(folder: Path, moments: int) -> list[str]:
     def problems() -> list[str]:
         state = CourseState(Course(course))
         lost = [name for name in known if name not in state.katas()]
-        return [f"{len(lost)} katas are forgotten"] * bool(lost) + [state.trouble()] * bool(state.trouble())
+        forgotten = f"{len(lost)} katas are forgotten" if lost else ""
+        return [problem for problem in (forgotten, state.trouble()) if problem]
 
     return killed(words, course / ".dojo", moments, problems)
 
@@ -98,10 +99,12 @@ def of_page(folder: Path, moments: int) -> list[str]:
         time.sleep(random.uniform(0, 0.1))
         kill(process)
         state = CourseState(SimpleNamespace(exercises=course / "exercises"))  # type: ignore[arg-type]
-        found += ["a file is cut"] * (file.read_text() not in TEXTS)
-        found += ["katas are forgotten"] * (not known <= state.katas().keys()) + ["damaged"] * bool(
-            state.trouble()
-        )
+        if file.read_text() not in TEXTS:
+            found.append("a file is cut")
+        if not known <= state.katas().keys():
+            found.append("katas are forgotten")
+        if state.trouble():
+            found.append("damaged")
         run([*words, "few"])
         found += [f"{path} is left" for path in sorted(files_of(course) - due)]
     return found
@@ -123,7 +126,7 @@ def of_override(folder: Path, moments: int) -> list[str]:
 
     def problems() -> list[str]:
         listed = run([*COMMAND, "override", "--list", *place])
-        return ["the points that were set are lost"] * ("Set to 8 points" not in listed)
+        return [] if "Set to 8 points" in listed else ["the points that were set are lost"]
 
     return killed(setting, output, moments, problems)
 
@@ -145,8 +148,8 @@ def of_dense(folder: Path, _: int) -> list[str]:
     known = CourseState(opened).katas()
     lost = [name for name in names if name not in known]
     left = [path for path in files_of(course / ".dojo") if "draft" in path]
-    few = f"only {len(names)} katas were graded"
-    return [f"{name} is forgotten" for name in lost] + left + [few] * (len(names) < DENSE)
+    few = [f"only {len(names)} katas were graded"] if len(names) < DENSE else []
+    return [f"{name} is forgotten" for name in lost] + left + few
 
 
 def killed(words: list[object], output: Path, moments: int, problems: Callable[[], list[str]]) -> list[str]:

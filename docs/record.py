@@ -95,11 +95,10 @@ class Recorder:
         loop.expect(LAST_KEY)
         loop.close()
 
-    def start(self) -> None:
-        """Type the command and read its first report."""
-        for letters in TYPED.findall("$ grade"):
-            self.stream.feed(letters.encode())
-            self.show(3 * TYPING)
+    def start(self, wrong: str) -> None:
+        """Start the loop where the file has a mistake, and read its first report."""
+        self.text = self.text.removesuffix("    raise NotImplementedError\n") + wrong
+        self.write()
         self.loop = self.run()
         self.read()
 
@@ -119,8 +118,8 @@ class Recorder:
         self.read()
         self.open(kata)
 
-    def type(self, letters: str, before: str = "") -> None:
-        """Type into the file before the last occurrence of another text, or at its end."""
+    def type(self, letters: str, before: str) -> None:
+        """Type into the file before the last occurrence of another text."""
         place = self.text.rindex(before)
         head, tail = self.text[:place], self.text[place:]
         for part in TYPED.findall(letters):
@@ -130,12 +129,16 @@ class Recorder:
             self.show(TYPING, caret)
 
     def save(self) -> None:
-        """Save as many editors do, so that the loop sees no file that is half written."""
+        """Save, and read the report."""
+        self.write()
+        self.read()
+
+    def write(self) -> None:
+        """Write the file as many editors do, so that the loop sees none that is half written."""
         draft = self.file.with_suffix(".draft")
         draft.write_text(self.text)
         draft.replace(self.file)
         self.saved = self.text
-        self.read()
 
     def show(self, seconds: float, caret: tuple[int, int] | None = None) -> None:
         """Add a frame of both windows as they are now."""
@@ -218,11 +221,7 @@ def record() -> str:
             shutil.copytree(ROOT / name, Path(folder) / name)
         student = Recorder(Course(Path(folder)))
         student.solve_before()
-        student.start()
-        student.show(GLANCE)
-        student.text = student.text.removesuffix("    raise NotImplementedError\n")
-        student.type(WRONG)
-        student.save()
+        student.start(WRONG)
         student.show(READING)
         student.type(MENDED, before="dtype")
         student.save()

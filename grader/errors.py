@@ -21,5 +21,6 @@ def reason_of(error: OSError) -> str:
 
 def too_new(label: str, version: object, known: int) -> str:
     """Return why a file of a later version of its format is refused, as a sentence; "" if it is of none."""
-    is_later = type(version) is int and version > known
-    return f"{label} was written by a newer version of the grader: upgrade the grader." * is_later
+    if type(version) is int and version > known:
+        return f"{label} was written by a newer version of the grader: upgrade the grader."
+    return ""

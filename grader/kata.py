@@ -205,7 +205,7 @@ class Kata:
     def __post_init__(self) -> None:
         if self.questions:
             self.entry_points = tuple(self.questions)
-            self.points = len(self.questions) + sum(worth for worth, _ in self.written.values())
+            self.points = points_of_questions(self.questions, self.written)
             self.examples = self._rows()
 
     def _rows(self) -> list[Arguments]:
@@ -392,6 +392,19 @@ class Kata:
     def checks_device(self) -> bool:
         """Whether results must stay on the device of the inputs; by default true for PyTorch katas."""
         return self.library == "torch" if self.grades_device is None else self.grades_device
+
+
+def points_of_questions(questions: Mapping[str, Any], written: Mapping[str, tuple[float, str]]) -> float:
+    """Return what a page of questions is worth: a point a question, and what a person can give.
+
+    Args:
+        questions: The questions, by name.
+        written: The written answers by name, each with its most points and its rubric.
+
+    Returns:
+        The number of points.
+    """
+    return len(questions) + sum(worth for worth, _ in written.values())
 
 
 def hundredths(points: float) -> int:

@@ -252,6 +252,7 @@ class KataReport:
         parts: The verdict on each part, if some are not written.
         library: `torch` for an answer in PyTorch to a NumPy kata; empty for one in the kata's own library.
         file: The path of the graded file, if that is not the kata's file in `exercises`.
+        unread: Whether the file could not be read, so that it was not judged and its 0 points say nothing.
     """
 
     name: Name
@@ -269,6 +270,7 @@ class KataReport:
     parts: tuple[Part, ...] = ()
     library: Name = ""
     file: Annotated[str, Limit(400)] = ""
+    unread: bool = False
 
     @property
     def title(self) -> str:

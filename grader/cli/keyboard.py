@@ -72,7 +72,7 @@ class Keyboard:
                 sys.stdout.write("\n")
                 return typed.strip() if pressed in ENTER else ""
             if pressed in DELETE:
-                typed, shown = typed[:-1], "\b \b" * bool(typed)
+                typed, shown = typed[:-1], "\b \b" if typed else ""
             elif pressed.isprintable():
                 typed, shown = typed + pressed, pressed
 

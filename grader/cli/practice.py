@@ -142,7 +142,8 @@ def _refuse(why: str) -> int:
 
 def question(names: list[str], versions: Versions) -> str:
     """Return the question before files are replaced, which says where their copies are."""
-    many = f"{len(names)} katas ({', '.join(names[:MOST_NAMES])}{', …' * (len(names) > MOST_NAMES)})"
+    shown = ", ".join([*names[:MOST_NAMES], "…"] if len(names) > MOST_NAMES else names)
+    many = f"{len(names)} katas ({shown})"
     which = names[0] if len(names) == 1 else many
     files = "A copy of your file" if len(names) == 1 else "Copies of your files"
     return f"Bring back the stub of {which}? {files} will be in {from_here(versions.folder / REPLACED)}."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
@@ -19,28 +20,34 @@ from grader.formats.account import one_line
 from grader.grading.session import Session, open_session, require_library
 from grader.grading.standings import first_needed, is_begun
 from grader.report import Isolation, Report
+from grader.report_texts import bounded
 from grader.worker.client import Outdated
 
 
 def grade_submission(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
     """Grade the files of a submission, however they are laid out, and return the exit code."""
-    from grader.classroom.collector import laid_out  # zipfile is slow to import
+    from grader.extra.classroom.collector import laid_out  # zipfile is slow to import
 
     assert options.submission is not None
     if options.file or options.exercises or options.watch:
         raise CourseError("`--submission` goes without --file, --exercises and --watch.")
-    with laid_out(course, options.submission) as (laid, notes):
-        for note in notes:
+    with laid_out(course, options.submission) as laid:
+        for note in laid.notes:
             click.echo(one_line(note), err=True)
-        return grade_files(laid, infos, options, notes)
+        return grade_files(laid.course, infos, options, laid.notes, laid.unread)
 
 
 def grade_files(
-    course: Course, infos: list[KataInfo], options: GradeOptions, notes: Sequence[str] = ()
+    course: Course,
+    infos: list[KataInfo],
+    options: GradeOptions,
+    notes: Sequence[str] = (),
+    unread: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
-    """Grade the named katas, or all that are begun, and return the exit code. `notes` are for the host."""
+    """Grade the named katas, or all that are begun, and return the exit code. `notes` are for the host;
+    `unread` says by kata why what was handed in could not be read."""
     output = ReportOutput(options.forms, options.output)
-    paths = _chosen_files(course, infos, options)
+    paths = _chosen_files(course, infos, options, unread)
     if not paths:
         return _show_welcome(course, options, output, notes)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
@@ -48,12 +55,12 @@ def grade_files(
     with open_session(course, paths, options.remembers, options.grader_settings) as session:
         if options.watch:
             return watch(session, paths, console, options.search_seconds)
-        report = _grade_round(session, paths, console, options.search_seconds, notes)
+        report = _grade_round(session, paths, console, options.search_seconds, notes, unread)
         return exit_code(report)
 
 
 def _chosen_files(
-    course: Course, infos: list[KataInfo], options: GradeOptions
+    course: Course, infos: list[KataInfo], options: GradeOptions, unread: Mapping[str, str]
 ) -> list[tuple[KataInfo, Path]]:
     """Return the files to grade: the given one, those of the named katas, all, or all that are begun."""
     if options.file is not None:
@@ -67,7 +74,11 @@ def _chosen_files(
     stubs = [(info, course.stub(info)) for info in course.katas.values()]
     if options.all_katas:
         return stubs
-    return [(info, path) for info, path in stubs if os.path.lexists(path) and is_begun(info, path)]
+    return [
+        (info, path)
+        for info, path in stubs
+        if info.name in unread or (os.path.lexists(path) and is_begun(info, path))
+    ]
 
 
 def _katas_of_notebooks(course: Course, notebooks: list[Path]) -> list[tuple[KataInfo, Path]]:
@@ -120,14 +131,17 @@ def _grade_round(
     console: Console,
     search_seconds: float,
     notes: Sequence[str] = (),
+    unread: Mapping[str, str] = MappingProxyType({}),
 ) -> Report:
     """Grade each file, print each report as it is made, and write the whole report at the end."""
     grader, katas = session.grader, []
     for info, path in paths:
         console.start_kata(info)
         console.waits = first_needed(session.course, info) if path == session.course.stub(info) else ""
-        graded = session.grade(info, path)
-        kata = graded.locate(console.search(search_seconds, grader.is_outdated))
+        if info.name in unread:
+            kata = bounded(replace(info.unjudged("error", unread[info.name]), unread=True))
+        else:
+            kata = session.grade(info, path).locate(console.search(search_seconds, grader.is_outdated))
         is_named = path != session.course.stub(info)
         katas.append(replace(kata, file=shorten(path)) if is_named else kata)
         console.finish_kata(katas[-1], path)

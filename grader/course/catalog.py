@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,9 @@ from grader.course.files import shorten as shorten
 from grader.course.syllabus import Syllabus, read_syllabus
 from grader.errors import CourseError as CourseError
 from grader.errors import KataError, NoSuchKata
+from grader.kata import Kata, points_of_questions
 
-if TYPE_CHECKING:  # importing these takes milliseconds, and listing the katas does not need them
-    from grader.kata import Kata
+if TYPE_CHECKING:  # importing it takes milliseconds, and listing the katas does not need it
     from grader.report import KataReport, KataStatus
 
 #: How the statement `KATA = Kata(…)` begins and ends in a declaration that `kata new` wrote.
@@ -196,8 +196,6 @@ class Course:
 
     def declaration(self, info: KataInfo) -> Kata:
         """Import a kata's declaration, and with it PyTorch if the kata uses it. Raises KataError."""
-        from grader.kata import Kata
-
         module = load_file(f"dojo_{info.name}", info.path)
         kata = getattr(module, "KATA", None)
         if not isinstance(kata, Kata) or kata.name != info.name:
@@ -213,6 +211,14 @@ class Course:
         All question katas of a track share one file of variants."""
         folder = self.folder(info)
         return (folder.parent if info.questions and part == "variants" else folder) / f"{part}.py"
+
+    def edits(self, info: KataInfo) -> Path:
+        """Return the path of the mistakes that are edits of the reference; it need not exist."""
+        return self.folder(info) / "mistakes.edits"
+
+    def mistakes(self, info: KataInfo) -> list[Path]:
+        """Return the files of mistakes that exist: edits of the reference, functions, or both."""
+        return [path for path in (self.edits(info), self.solution(info, "mistakes")) if path.is_file()]
 
     def folder(self, info: KataInfo) -> Path:
         """Return the folder of a kata's solutions."""
@@ -276,28 +282,18 @@ def read_kata_info(path: Path) -> KataInfo:
     call = _parse_statement_only(read(path)) or _kata_call(parse(path))
     if call is None:
         raise KataError(f"{path.name} must bind KATA = Kata(…) at its top level.")
-    found = {
-        "library": "numpy",
-        "libraries": (),
-        "points": 10,
-        "needs": (),
-        "hints": (),
-        "hint_for": {},
-        "questions": (),
-        "written": {},
-        "ships_wrong_code": "",
-        "draft": False,
-        "name": ast.literal_eval(call.args[0]),
-    }
-    wanted = set(KataInfo.__dataclass_fields__) - {"path", "name"}
+    wanted = {field.name for field in fields(KataInfo)} - {"path", "name"}
+    found = {name: value for name, value in _defaults().items() if name in wanted}
+    found["name"] = ast.literal_eval(call.args[0])
     for keyword in call.keywords:
         if keyword.arg in wanted:
             found[keyword.arg] = _literal(keyword, path)
     _require_written(found, path)
-    if found["questions"]:  # as in `Kata`
-        found["questions"] = found["entry_points"] = tuple(found["questions"])
-        found["points"] = len(found["questions"]) + sum(worth for worth, _ in found["written"].values())
-    missing = wanted - found.keys()
+    if found["questions"]:
+        found["points"] = points_of_questions(found["questions"], found["written"])
+        found["entry_points"] = tuple(found["questions"])
+    found["questions"] = tuple(found["questions"])
+    missing = wanted - found.keys() | (set() if found["entry_points"] else {"entry_points"})
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")
     for name in ("needs", "hints", "entry_points", "libraries"):
@@ -309,6 +305,13 @@ def read_kata_info(path: Path) -> KataInfo:
     if found["points"] % 0.5:
         raise KataError(f"{path.name}: points={found['points']!r} must be whole or half points.")
     return KataInfo(path=path, **found)
+
+
+def _defaults() -> dict[str, Any]:
+    """Return the arguments of `Kata` that a declaration need not give."""
+    found = {field.name: field.default for field in fields(Kata) if field.default is not MISSING}
+    made = {f.name: f.default_factory() for f in fields(Kata) if f.default_factory is not MISSING}
+    return found | made
 
 
 def _libraries(found: dict[str, Any], path: Path) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Load the mistakes and variants of a kata; each replaces one or more entry points of the reference.
 
-Their files may import the reference: `from reference import heap as _heap`.
+A mistake is an edit of the reference, in `mistakes.edits`, or a function or class in `mistakes.py`. A
+variant is one in `variants.py`. All may import the reference: `from reference import heap as _heap`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from grader.course import general_mistakes
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.files import parse, read
 from grader.course.general_mistakes import GENERAL
+from grader.course.mistake_edits import EditedMistake, read_edits
 from grader.kata import Kata, KataError
 from grader.mistakes import LEVELS
 
@@ -79,22 +82,34 @@ def other_ways(variants: str) -> Iterator[tuple[str, str]]:
 
 
 class Answers:
-    """All public answers in the file `mistakes` or `variants` of one kata, and the general mistakes, of which
-    one with the name of an answer in the file gives way to it."""
+    """All public `mistakes` or `variants` of one kata, and the general mistakes. A general one gives way to
+    an own one of its name. Raises KataError if an edit does not apply, or if two mistakes have one name."""
 
     def __init__(self, course: Course, info: KataInfo, part: str) -> None:
         self.info, self.file = info, course.solution(info, part)
         path = course.solution(info, "reference")
         self.reference, self.reference_source = load_file(f"dojo_reference_{info.name}", path), read(path)
-        self.source = read(self.file)
-        self.tree = parse(self.file)
+        edited = read_edits(course.edits(info)) if part == "mistakes" else []
+        self._edited = {mistake.name: mistake for mistake in edited}
+        self._changed = {mistake.name: mistake.applied(self.reference_source) for mistake in edited}
+        lacks_file = part == "mistakes" and course.mistakes(info) == [course.edits(info)]
+        self.source = "" if lacks_file else read(self.file)
+        self.tree = ast.Module([], []) if lacks_file else parse(self.file)
+        for name in self._edited.keys() & self._definitions.keys():
+            raise self._edited[name].taken(self.file, self._definitions[name].lineno)
         self._uses = {node.name: _names(node) for node in self.tree.body if isinstance(node, Definition)}
         self._codes: dict[str, types.CodeType] = {}
 
     @property
     def names(self) -> list[str]:
-        """The answers' names in the order of the file."""
-        return list(self._definitions)
+        """The answers' names in the order of the files, edits first."""
+        return [*self._edited, *self._definitions]
+
+    def place(self, name: str) -> tuple[Path, int]:
+        """Return the file and the line in which an answer begins; line 0 for a general mistake."""
+        if edited := self._edited.get(name):
+            return edited.path, edited.line
+        return self.file, self._definitions[name].lineno if name in self._definitions else 0
 
     @cached_property
     def _definitions(self) -> dict[str, Definition]:
@@ -107,18 +122,22 @@ class Answers:
         return [
             name
             for name, mistake in GENERAL.items()
-            if name not in self._definitions and not kata.questions and mistake.when(kata)
+            if name not in self.names and not kata.questions and mistake.when(kata)
             if any(mistake.in_place_of(entry) is not entry for entry in entries)
         ]
 
     def text(self, name: str) -> str:
-        """Return an answer's docstring as one paragraph."""
+        """Return an answer's sentence or docstring as one paragraph."""
+        if name in self._edited:
+            return self._edited[name].text
         if name in self._definitions:
             return " ".join((ast.get_docstring(self._definitions[name]) or "").split())
         return " ".join((GENERAL[name].answer.__doc__ or "").split())
 
     def level(self, name: str) -> str:
         """Return how far from right a mistake is; the general ones are subtle."""
+        if name in self._edited:
+            return self._edited[name].level
         if name not in self._definitions:
             return "subtle"
         marks = map(ast.unparse, self._definitions[name].decorator_list)
@@ -130,12 +149,16 @@ class Answers:
         return bool(DRAWING.search(self.reference_source))
 
     def excerpt(self, name: str) -> str:
-        """Return the part of the file that an answer needs."""
+        """Return the part of the file that an answer needs, or the lines that an edit adds."""
+        if name in self._edited:
+            return self._edited[name].added
         return _excerpt(self.source, self.tree, name, self._uses)
 
     def file_of(self, name: str) -> str:
         """Return the file as which an answer is executed here; "" for a general mistake. Its lines are those
-        of the course's file."""
+        of the course's file, or of the changed reference."""
+        if name in self._edited:
+            return self._changed[name]
         if name not in self._definitions:
             return ""
         return _excerpt(self.source, self.tree, name, self._uses, in_place="\n")
@@ -143,6 +166,11 @@ class Answers:
     def source_of(self, name: str) -> str:
         """Return the source of a file with all entry points, as a student could hand it in. Its answer has
         lines; the rest comes from the reference."""
+        own_row = ["STUDENT = None"] if self.info.questions else []  # questions are then judged on all rows
+        if name in self._edited:
+            embedded = EMBEDDED.format(reference=self.reference_source)
+            source = IMPORTS_REFERENCE.sub(lambda _: f"{embedded}\n", self._changed[name], count=1)
+            return "\n".join([source.rstrip("\n"), *own_row, ""])
         if name not in self._definitions:
             return _general_source(name, self.reference_source, self.info.entry_points)
         answer, replaced = self._answer(name)
@@ -151,12 +179,13 @@ class Answers:
             right = f"_right.{entry}"
             own = name if replaced.get(entry) is answer else f"{name}.{entry}"
             lines.append(f"{entry} = {own if entry in replaced else right}")
-        lines += ["STUDENT = None"] if self.info.questions else []  # questions are then judged on all rows
-        return "\n".join([*lines, ""])
+        return "\n".join([*lines, *own_row, ""])
 
     def fresh(self, name: str) -> types.SimpleNamespace:
         """Return an answer as a new module with all entry points, without state from earlier calls. An error
-        in it has the line of the course's file."""
+        in it has the line of `file_of`."""
+        if name in self._edited:
+            return self._fresh_edited(self._edited[name])
         entries = {entry: getattr(self.reference, entry) for entry in self.info.entry_points}
         if name in self._definitions:
             replaced = self._answer(name)[1]
@@ -166,22 +195,35 @@ class Answers:
             **{**entries, **replaced}, __name__=self.info.name, __file__=str(self.file)
         )
 
+    def _fresh_edited(self, mistake: EditedMistake) -> types.SimpleNamespace:
+        module = self._execute(mistake.name, mistake.filename)
+        if lacking := [entry for entry in self.info.entry_points if not hasattr(module, entry)]:
+            raise mistake.error(f"the changed reference has no `{lacking[0]}` any more.")
+        entries = {entry: getattr(module, entry) for entry in self.info.entry_points}
+        return types.SimpleNamespace(**entries, __name__=self.info.name, __file__=mistake.filename)
+
     def code(self, name: str) -> str:
         """Return what the outcome of an answer rests on: the code that it needs, without comments and level.
         A general mistake has no code of the kata's."""
+        if name in self._edited:
+            return ast.dump(ast.parse(self._changed[name]))
         return ast.dump(ast.parse(self.excerpt(name))) if name in self._definitions else name
 
     def _answer(self, name: str) -> tuple[Any, dict[str, Any]]:
         """Execute the part of the file that an answer needs, which may contain sixty others. Return the
         answer, and the entry points that it replaces."""
+        answer = getattr(self._execute(name, str(self.file)), name)
+        return answer, replaced_by(answer, self.reference, self.info.entry_points)
+
+    def _execute(self, name: str, filename: str) -> types.ModuleType:
+        """Execute the file of an answer as a new module."""
         if name not in self._codes:
-            self._codes[name] = compile(self.file_of(name), str(self.file), "exec", dont_inherit=True)
+            self._codes[name] = compile(self.file_of(name), filename, "exec", dont_inherit=True)
         module = types.ModuleType(f"dojo_answer_{self.info.name}")
         sys.modules[module.__name__] = module
         with importable(self.reference):
             exec(self._codes[name], vars(module))
-        answer = getattr(module, name)
-        return answer, replaced_by(answer, self.reference, self.info.entry_points)
+        return module
 
 
 #: Names in code that draws random numbers.
@@ -194,6 +236,7 @@ EMBEDDED = (
     ' _right = _sys.modules["reference"] = _types.ModuleType("reference");'
     ' exec(compile({reference!r}, "reference.py", "exec", dont_inherit=True), vars(_right))'
 )
+IMPORTS_REFERENCE = re.compile(r"^(?=(?:from|import) reference\b)", re.MULTILINE)
 
 
 def excerpt(source: str, name: str) -> str:

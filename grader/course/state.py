@@ -176,10 +176,10 @@ class CourseState:
         """Return why the file cannot be read and what becomes of it, as sentences; "" if it can."""
         _, keeps, damaged = self._read()
         name = shorten(self.folder / FILE)
-        return (
-            f"{keeps} It stays as it is, and no score is remembered until then." * bool(keeps)
-            or f"{name} is damaged: it is kept under another name, and scores are remembered anew." * damaged
-        )
+        if keeps:
+            return f"{keeps} It stays as it is, and no score is remembered until then."
+        anew = f"{name} is damaged: it is kept under another name, and scores are remembered anew."
+        return anew if damaged else ""
 
     def _read(self) -> tuple[dict[str, KataState], str, bool]:
         """Return what is remembered, by kata; why the file stays as it is; and whether it is damaged."""

@@ -134,10 +134,10 @@ class MistakeOfCourse:
 
 
 def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]:
-    """Return the mistakes of a kata, those of its file before the general ones; none if there is no file."""
+    """Return the mistakes of a kata, its own before the general ones; none if there is no file of them."""
     if prepared.oracle.recorded is not None:
         return [MistakeOfKey(recorded) for recorded in prepared.oracle.recorded.mistakes]
-    if not course.solution(prepared.info, "mistakes").is_file():
+    if not course.mistakes(prepared.info):
         return []
     answers = Answers(course, prepared.info, "mistakes")
     names = [*answers.names, *answers.general(prepared.kata)]

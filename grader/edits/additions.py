@@ -56,7 +56,8 @@ class Unused:
         without such a variable may be any."""
         first, *others = self.parameters or ("",)
         free = [other for other in others if other not in names]
-        for name in names if len(free) == 1 else [""] * (not free):
+        unnamed = [] if free else [""]
+        for name in names if len(free) == 1 else unnamed:
             given = [name if other in free else other for other in others]
             yield f"{self.name}({', '.join(['{0}', *given] if first else given)})"
 
@@ -453,7 +454,9 @@ class Additions:
         """Yield what could be put in place of a node or a body, the most common slips first."""
         node, around = spot.node, spot.around
         if isinstance(node, list):
-            operators = (returned, refused, moved, copied_first, *[prepared] * (self.library == "torch"))
+            operators = [returned, refused, moved, copied_first]
+            if self.library == "torch":
+                operators.append(prepared)
             for operator in operators if around.where and spot.part != "decorator_list" else ():
                 yield from operator(node, around)
         elif spot.part != "func":  # a function is no value

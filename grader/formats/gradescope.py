@@ -1,4 +1,8 @@
-"""Render a report for Gradescope: `results.json`, with one plain-text test per check, numbered by kata."""
+"""Render a report for Gradescope: `results.json`, with one plain-text test per check, numbered by kata.
+
+A file that could not be read has no score, and then the submission has none: the host takes such a run for
+one that failed, and leaves the points to the instructor. A 0 would count.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,14 @@ def render(report: Report, setting: Mapping[str, str] = os.environ) -> str:
     """Return the results as JSON. The total score is included, so that Gradescope does not add fractions."""
     report = legible(report)
     total = f"{points(report.score)} of {points(report.max_score)} points"
+    unread = [kata.name for kata in report.katas if kata.unread]
+    if unread:
+        total = f"No points yet, since what was handed in could not be read: {', '.join(unread)}."
     shown = setting.get(VARIABLE, "")
     visibility = shown if shown in VISIBILITIES else VISIBILITIES[0]
     tests = [test for index, kata in enumerate(report.katas, 1) for test in _tests(kata, index)]
     results = {
-        "score": number(report.score),
+        **({} if unread else {"score": number(report.score)}),
         "execution_time": round(sum(kata.seconds for kata in report.katas)),
         "output": plain("\n".join([total, *report.notes]), LONGEST),
         "output_format": "text",
@@ -67,7 +74,7 @@ def _test(
     return {
         "name": one_line(name),
         "number": place,
-        "score": number(score),
+        **({} if kata.unread else {"score": number(score)}),
         "max_score": number(max_score),
         "status": "passed" if status in ("passed", "skipped") else "failed",
         "output": plain(text, LONGEST),

@@ -1,6 +1,7 @@
 """Render a report for PrairieLearn: `results.json`.
 
-If no file could be graded, the result is marked as not gradable, and the student loses no attempt.
+If no file could be graded, or one could not be read, the result is marked as not gradable, and the student
+loses no attempt.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def render(report: Report) -> str:
 
 def results(report: Report, limit: int = LIMITS[0]) -> dict[str, Any]:
     """Return the host's record, in which `score` is the fraction of the points from 0 to 1."""
-    gradable = any(kata.status != "error" for kata in report.katas)
+    gradable = any(k.status != "error" for k in report.katas) and not any(k.unread for k in report.katas)
     problems = [one_line(kata.message, 500) for kata in report.katas if kata.status == "error"]
     return {
         "gradable": gradable,

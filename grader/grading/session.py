@@ -20,6 +20,7 @@ from grader.course.state import BEST, CourseState, Versions, file_digest
 from grader.course.submission import (
     Submission,
     SubmissionRejected,
+    Unreadable,
     is_notebook,
     read_from_notebook,
     read_submission,
@@ -167,7 +168,8 @@ def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -
             return Graded(info.unjudged("error", _what_to_install(submission)))
         return grader.grade(submission)
     except SubmissionRejected as refused:
-        report = replace(info.unjudged("error", str(refused)), excerpt=refused.excerpt)
+        unread = isinstance(refused, Unreadable)
+        report = replace(info.unjudged("error", str(refused)), excerpt=refused.excerpt, unread=unread)
         return Graded(bounded(report))
 
 

@@ -79,10 +79,15 @@ def change(info: KataInfo, before: KataState, now: KataState) -> str:
     mended = [name for name, status in before.checks.items() if _mended(status, now.checks.get(name))]
     broken = [name for name, status in now.checks.items() if _mended(status, before.checks.get(name))]
     parts = [f"{points(before.score)} → {points(now.score)} of {points(info.max_score)}"]
-    parts += [f"now holds: {_names(mended)}"] * bool(mended) + [f"broken: {_names(broken)}"] * bool(broken)
-    if before.mistake != now.mistake:
-        parts += [f"gone: {_spoken(before.mistake)}"] * bool(before.mistake)
-        parts += [f"now seen: {_spoken(now.mistake)}"] * bool(now.mistake)
+    differs = before.mistake != now.mistake
+    if mended:
+        parts.append(f"now holds: {_names(mended)}")
+    if broken:
+        parts.append(f"broken: {_names(broken)}")
+    if differs and before.mistake:
+        parts.append(f"gone: {_spoken(before.mistake)}")
+    if differs and now.mistake:
+        parts.append(f"now seen: {_spoken(now.mistake)}")
     return "   ".join([info.name, *parts]) if len(parts) > 1 or before.score != now.score else ""
 
 
@@ -129,7 +134,7 @@ def _done(track: list[Standing]) -> str:
     """Return that all katas of a track pass, and what was built."""
     built = listed(one.info.name for one in track if not one.info.ships_wrong_code)
     mended = listed(one.info.name for one in track if one.info.ships_wrong_code)
-    parts = [f"built {built}"] * bool(built) + [f"repaired {mended}"] * bool(mended)
+    parts = [f"{verb} {names}" for verb, names in (("built", built), ("repaired", mended)) if names]
     return f"All {len(track)} katas of {track[0].info.track} pass. You have {' and '.join(parts)}."
 
 
@@ -146,11 +151,10 @@ def first_needed(course: Course, info: KataInfo) -> str:
     unmet = [
         one for one in needed if standing(course, one, known.get(one.name, KataState())).mark != "passed"
     ]
+    if not unmet:
+        return ""
     files = listed(from_here(course.stub(one)) for one in unmet)
-    return (
-        f"{info.name} waits until {listed(one.name for one in unmet)} passes: finish {files} first."
-        * bool(unmet)
-    )
+    return f"{info.name} waits until {listed(one.name for one in unmet)} passes: finish {files} first."
 
 
 def shown(report: KataReport) -> str:
@@ -160,8 +164,11 @@ def shown(report: KataReport) -> str:
     laws = [check for check in report.checks if check.name not in BUILTIN and check.status == "passed"]
     titles = [_clause(check.title) for check in sorted(laws, key=lambda check: -check.max_score)[:MOST_LAWS]]
     more = len(report.checks) - len(account.by_hand(report)) - len(titles)
-    others = [f"{more} more {'check' if more == 1 else 'checks'}"] * bool(titles and more)
-    return f"Shown: {'; '.join([*titles, *others])}." if titles else ""
+    if not titles:
+        return ""
+    if more:
+        titles.append(f"{more} more {'check' if more == 1 else 'checks'}")
+    return f"Shown: {'; '.join(titles)}."
 
 
 def _clause(sentence: str) -> str:

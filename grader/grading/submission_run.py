@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import FrameType
@@ -38,6 +39,8 @@ from grader.worker.fork_server import Process, WorkerFactory
 from grader.worker.protocol.channel import Flooded, address_space
 
 MEMORY = 400 * 2**20  # bytes of address space beyond what the process has already
+AGAIN_SECONDS = 1.0  # of CPU time between two exceptions that end a block
+LEAST_SECONDS = 0.001  # of CPU time that is left to a limit around another one
 
 
 class JudgingStopped(BaseException):
@@ -48,7 +51,7 @@ class JudgingStopped(BaseException):
 def limited(seconds: float) -> Iterator[None]:
     """Raise JudgingStopped in the block after so many CPU seconds, and MemoryError beyond the memory limit.
     There is no limit on systems without these features; the time limit needs the main thread."""
-    with time_limit(seconds, _stop), _memory_limit():
+    with _memory_limit(), time_limit(seconds, _stop):  # the memory limit ends once nothing can interrupt it
         yield
 
 
@@ -58,22 +61,31 @@ def _stop(_frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def time_limit(seconds: float, on_timeout: Callable[[FrameType | None], None]) -> Iterator[None]:
-    """Call `on_timeout` with the running frame after so many CPU seconds in the block. It raises what ends
-    the block. There is no limit on systems without timers, and none outside of the main thread."""
+    """Call `on_timeout` with the running frame after so many CPU seconds in the block, and again after each
+    AGAIN_SECONDS until the block is left: Python ignores what it raises in a callback of the garbage
+    collector. It raises what ends the block. There is no limit on systems without timers, and none outside
+    of the main thread. A limit around this one goes on after the block."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
+    is_over = False
 
     def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # Python defines this signature
-        on_timeout(frame)
+        if not is_over:
+            on_timeout(frame)
 
+    began = time.process_time()
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    left, again = signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN_SECONDS)
     try:
         yield
     finally:
+        is_over = True  # first of all, so that nothing below can be interrupted
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+        if left:
+            left = max(left - (time.process_time() - began), LEAST_SECONDS)
+            signal.setitimer(signal.ITIMER_VIRTUAL, left, again)
 
 
 @contextlib.contextmanager

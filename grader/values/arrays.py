@@ -17,7 +17,8 @@ MOST_LEAVES, MOST_ENTRIES = 1_000, 2**14  # that `distinct_values` looks at
 
 
 def to_numpy(value: Any) -> np.ndarray[Any, Any] | None:
-    """Return a number, array or tensor as a NumPy array (bfloat16 as float32); None for other values."""
+    """Return a number, array or tensor as a NumPy array (bfloat16 as float32); None for other values, such as
+    a tensor on `meta`, which has no entries."""
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, bool | int | float | np.generic):
@@ -25,7 +26,7 @@ def to_numpy(value: Any) -> np.ndarray[Any, Any] | None:
             return np.asarray(value)
         except OverflowError:
             return None
-    if type(value).__module__ == "torch" and hasattr(value, "detach"):
+    if type(value).__module__ == "torch" and hasattr(value, "detach") and not value.is_meta:
         tensor = value.detach().cpu()
         return tensor.float().numpy() if dtype_name(value) == "bfloat16" else tensor.numpy()  # type: ignore[no-any-return]  # torch is optional, so untyped here
     return None

@@ -125,8 +125,11 @@ def _window(row: Any, digits: int, at: int, path: Index) -> str:
     start, stop = max(0, at - CONTEXT_ENTRIES), min(len(row), at + CONTEXT_ENTRIES + 1)
     rooms = [LIMIT // 2 if index == at else NEIGHBOUR_LIMIT for index in range(start, stop)]
     parts = [_full_text(item, digits, room) or "…" for item, room in zip(row[start:stop], rooms, strict=True)]
-    inside = ["…"] * (start > 0) + parts + ["…"] * (stop < len(row))
-    return f"{_bracketed(row, inside)}    at [{_slice_text(path, start, stop)}]"
+    if start > 0:
+        parts.insert(0, "…")
+    if stop < len(row):
+        parts.append("…")
+    return f"{_bracketed(row, parts)}    at [{_slice_text(path, start, stop)}]"
 
 
 def _cut_string(text: str, around: Index, path: Index) -> str:

@@ -27,9 +27,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from grader.processes import ending
 from grader.worker.child import main, on_fake_device
 from grader.worker.child.sandbox import apply, hardening
-from grader.worker.protocol.channel import Channel, Flooded
+from grader.worker.protocol.channel import Channel, Flooded, die_with_parent
 from grader.worker.protocol.messages import ALL, ISOLATION, Terms, environment, read_terms
 
 
@@ -65,18 +66,7 @@ def _remove(path: str, unused: Iterator[str]) -> None:
     os.rmdir(path)
 
 
-END_MILLISECONDS = 2000
 LINE_SECONDS = 0.3  # the timeout for asking a worker which line it runs
-PACKAGES = ("site-packages", "dist-packages")
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # where `grader` lies
-#: `-I` leaves out the current folder, which may be a student's, and the packages of this user, which may be
-#: where the grader is installed.
-START = """
-import json, sys
-sys.path += [path for path in json.loads(sys.argv.pop(1)) if path not in sys.path]
-from {module} import {function} as start
-globals().pop("start")()
-"""
 FRAME = re.compile(rb'File "([^"\n]*)", line (\d+)')
 
 
@@ -146,13 +136,8 @@ class Process:
         if self.ended:
             return
         self.ended = True
-        if self.popen is not None:
-            self.popen.kill()
-            self.popen.wait()
-        elif self.pid:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-            self._await_end()
+        if self.pid:
+            ending.end(self.pid, self._has_ended, wait=0, ask=0)
         self.channel.close()
         remove_folder(self.scratch)
 
@@ -164,11 +149,20 @@ class Process:
             return False
         return True
 
-    def _await_end(self) -> None:
-        """Wait until the worker has ended, which closes the other end of the channel."""
-        poll = select.poll()
-        poll.register(self.channel.reader, 0)
-        poll.poll(END_MILLISECONDS)
+    def _has_ended(self, seconds: float) -> bool:
+        """Wait until the worker has ended; a fork that ends closes the other end of the channel."""
+        if self.popen is None:
+            return _is_closed(self.channel.reader, seconds)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.popen.wait(seconds) is not None
+        return False
+
+
+def _is_closed(fd: int, seconds: float) -> bool:
+    """Wait until the other end of a pipe or socket is closed, and return whether it is."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return bool(poll.poll(1000 * seconds))
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -196,17 +190,12 @@ def _run_delay(path: str) -> float:
     return delay / 1e9
 
 
-def interpreter(module: str, function: str, *arguments: str) -> list[str]:
-    """Return the command that calls a function of the grader's in a new interpreter."""
-    paths = json.dumps([path for path in sys.path if os.path.basename(path) in PACKAGES] + [ROOT])
-    return [sys.executable, "-I", "-c", START.format(module=module, function=function), paths, *arguments]
-
-
 class WorkerFactory:
-    """Starts workers that have imported `library`, and knows those that run."""
+    """Starts workers that have imported `library`, and knows those that run. Each is a new interpreter, which
+    is slower than a fork but works everywhere."""
 
-    def __init__(self, library: str) -> None:
-        self.library = library
+    def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
+        self.library, self.layers = library, wanted
         self._running: list[Process] = []
 
     def start(self, device: str) -> Process:
@@ -216,28 +205,17 @@ class WorkerFactory:
         self._running = [*(one for one in self._running if not one.ended), process]
         return process
 
-    def new_process(self, device: str) -> Process:
-        """Start a process; a factory that subclasses this one says how."""
-        raise NotImplementedError
-
     def close(self) -> None:
         """Kill all workers that still run."""
         for process in self._running:
             process.kill()
         self._running = []
 
-
-class SpawnFactory(WorkerFactory):
-    """Starts every worker as a new interpreter, which is slower than a fork but works everywhere."""
-
-    def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
-        super().__init__(library)
-        self.layers = wanted
-
     def new_process(self, device: str) -> Process:
+        """Start a process; a factory that subclasses this one may have another way."""
         scratch = make_folder()
         terms = Terms(device, self.layers, scratch).message().decode()
-        command = interpreter("grader.worker.child.main", "main", terms, self.library)
+        command = ending.interpreter("grader.worker.child.main", "main", terms, self.library)
         variables = environment() if "environment" in self.layers else None
         pipe: Any = subprocess.PIPE
         popen = subprocess.Popen(
@@ -264,15 +242,15 @@ class ForkServer(WorkerFactory):
     """
 
     def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL, is_late: bool = False) -> None:
-        super().__init__(library)
-        self.layers = wanted
-        self._substitute: SpawnFactory | None = None
+        super().__init__(library, wanted)
+        self._has_died = False
         self._started = 0
         self._spare: tuple[str, Process] | None = None  # the device and a process without its pid yet
         ours, theirs = socket.socketpair()
         self.pid = _new_server(theirs, library, wanted) if is_late else os.fork()
         if self.pid == 0:
             ours.close()
+            os.setsid()
             _serve_forks(theirs, wanted)
         theirs.close()
         ours.settimeout(IMPORT_SECONDS if is_late else START_SECONDS)
@@ -280,15 +258,14 @@ class ForkServer(WorkerFactory):
 
     def new_process(self, device: str) -> Process:
         """Return a new worker. If the server has died, the worker is spawned."""
-        if self._substitute is None:
+        if not self._has_died:
             try:
                 process = self._spare_or_new(device)
                 self._request_spare(device)
                 return process
             except (OSError, ValueError):
-                # The server has died. A second one would be a fork of a grader that has read solutions.
-                self._substitute = SpawnFactory(self.library, self.layers)
-        return self._substitute.new_process(device)
+                self._has_died = True  # a second one would be a fork of a grader that has read solutions
+        return super().new_process(device)
 
     def _spare_or_new(self, device: str) -> Process:
         """Return the spare worker if it is alive and for this device, else a new one."""
@@ -345,8 +322,11 @@ class ForkServer(WorkerFactory):
         """End the server and all workers that still run."""
         super().close()
         self._kill_spare()
+        if self._control.fileno() < 0:  # closed before
+            return
         with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_RDWR)  # closing is not enough if a later fork has a copy
+            self._control.shutdown(socket.SHUT_WR)  # closing is not enough if a later fork has a copy
+        ending.end(self.pid, lambda seconds: _is_closed(self._control.fileno(), seconds))
         self._control.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
@@ -354,7 +334,7 @@ class ForkServer(WorkerFactory):
 
 def _new_server(control: socket.socket, library: str, wanted: tuple[str, ...]) -> int:
     """Start a server in a new interpreter, whose standard input is the socket; return its process id."""
-    command = interpreter(__name__, "serve", json.dumps(wanted), library)
+    command = ending.interpreter(__name__, "serve", json.dumps(wanted), library)
     quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     actions = [(os.POSIX_SPAWN_DUP2, control.fileno(), 0), *quiet]
     variables = environment() if "environment" in wanted else dict(os.environ)
@@ -363,7 +343,7 @@ def _new_server(control: socket.socket, library: str, wanted: tuple[str, ...]) -
 
 def serve() -> None:
     """Run a server in a new interpreter, whose arguments are its layers and its library."""
-    os.setsid()  # so that Ctrl-C does not end it
+    os.setsid()
     control = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)
     _import(sys.argv[2])
@@ -379,9 +359,10 @@ def _import(library: str) -> None:
 
 
 def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
-    """Run the server: fork one worker per message until the grader closes the socket, then exit."""
+    """Run the server: fork one worker per message until the grader closes the socket, then exit. It leads a
+    session, so that what ends the grader's group does not end it before it has removed folders."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader handles Ctrl-C
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     folders: list[str] = []
     with contextlib.suppress(OSError):
         apply.prepare(wanted)
@@ -412,7 +393,7 @@ def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
             _close_all_but(fds)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        hardening.die_with_parent(server)
+        die_with_parent(server)
         main.run(fds[0], fds[0], fds[1], terms)
     finally:
         os._exit(0)
@@ -427,13 +408,13 @@ def _close_all_but(kept: list[int]) -> None:
 
 
 def open_source(library: str, how: str = "", isolation: str = "best", is_late: bool = False) -> WorkerFactory:
-    """Return a fork server, or a SpawnFactory on systems without fork or if `how` is "spawn". The array
+    """Return a fork server, or a plain factory on systems without fork or if `how` is "spawn". The array
     library is imported first, so that all workers share it; if `is_late`, in a new interpreter."""
     wanted = ISOLATION[isolation]
     if "dumpable" in wanted:
         hardening.hide()  # the memory of this process, the grader, will contain solutions
     if how == "spawn" or not hasattr(os, "fork") or sys.platform == "darwin":
-        return SpawnFactory(library, wanted)
+        return WorkerFactory(library, wanted)
     if not is_late:
         _import(library)
     return ForkServer(library, wanted, is_late)

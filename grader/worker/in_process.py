@@ -6,17 +6,16 @@ from __future__ import annotations
 import copy
 import itertools
 import os
-import select
-import signal
 import warnings
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from typing import Any
 
 import numpy as np
 
 from grader.expect import SubmissionFailed
 from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
-from grader.worker.child.sandbox import hardening, limits
+from grader.worker.child.sandbox import limits
 from grader.worker.protocol.codec import ARRAYS, decode, encode, in_one_line, span_of
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
@@ -111,26 +110,17 @@ def run_forked(work: Callable[[], str], seconds: float) -> tuple[int | None, str
 
     Return the fork's exit code, None if it was killed after `seconds`, and the text that `work` returned.
     """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _run_in_fork(work, writing)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answer:
-        ended = bool(select.select([answer], [], [], seconds)[0])
-        if not ended:
-            os.kill(child, signal.SIGKILL)
-        output = answer.read().decode()
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return (status if ended else None), output
+    from grader.processes.pool import Lost, Pool  # a verdict does without multiprocessing
 
-
-def _run_in_fork(work: Callable[[], str], writing: int) -> None:
-    code = 1
-    try:
-        hardening.die_with_parent()
+    def limited(_: None) -> str:
         limits.restrict()
-        os.write(writing, work().encode())
-        code = 0
-    finally:
-        os._exit(code)
+        try:
+            return work()
+        except BaseException:
+            os._exit(1)
+
+    with closing(Pool(lambda: nullcontext(limited), 1, seconds=seconds, tries=1, forks=True)) as pool:
+        ((_, answer),) = pool.run(iter([None]))
+    if isinstance(answer, Lost):
+        return None if answer.is_late else answer.code, ""
+    return 0, answer

@@ -4,6 +4,7 @@ It needs a network. `build/colab/colab.html` shows the outputs.
 """
 
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -12,7 +13,7 @@ from pathlib import Path
 import nbformat
 
 from grader.course.catalog import Course
-from grader.notebooks.notebook import notebook_of
+from grader.extra.notebooks.notebook import notebook_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "docs/notebooks/colab.ipynb"
@@ -45,7 +46,7 @@ def solved(wheel: Path) -> nbformat.NotebookNode:
     answers = nbformat.reads(notebook_of(course, [course.kata_info(name) for name in KATAS]), 4)
     sources = {cell.id: cell.source for cell in answers.cells if cell.id in KATAS}
     for cell in notebook.cells:
-        cell.source = sources.get(cell.id, cell.source).replace('"decoder-dojo"', f'"{wheel}"')
+        cell.source = re.sub(r"(?m)^WHEEL = .*", f'WHEEL = "{wheel}"', sources.get(cell.id, cell.source))
     return notebook
 
 

@@ -87,6 +87,13 @@ def test_a_card_is_read_without_running_the_declaration(tmp_path, write):
     assert read_kata_info(tmp_path / "test_k.py").points == 10
 
 
+def test_what_a_declaration_leaves_out_is_what_kata_says(tmp_path, write):
+    write(tmp_path, {"test_k.py": CARD.format(name="k", track="attention", more="")})
+    info, kata = read_kata_info(tmp_path / "test_k.py"), Kata("k", track="a", title="T", source="S", hints=())
+    left_out = ("library", "points", "needs", "hint_for", "written", "ships_wrong_code", "draft")
+    assert [getattr(info, name) for name in left_out] == [getattr(kata, name) for name in left_out]
+
+
 STATEMENT = """
 KATA = Kata(
     "k", track="attention", entry_points=("f",), title="T", source="S", hints=("h",){more}
@@ -145,7 +152,7 @@ def test_a_declaration_that_is_no_python_says_where(tmp_path, monkeypatch, sourc
         ("", "test_k.py must bind KATA = Kata(…) at its top level."),
         ("KATA = 5", "test_k.py must bind KATA = Kata(…) at its top level."),
         ("if 1:\n    KATA = Kata('k')", "test_k.py must bind KATA = Kata(…) at its top level."),
-        ("KATA = Kata('k')", "test_k.py: Kata(…) lacks entry_points, source, title, track."),
+        ("KATA = Kata('k')", "test_k.py: Kata(…) lacks entry_points, hints, source, title, track."),
         ("KATA = Kata('k', title=TITLE)", "test_k.py: title must be a literal, so that it can be listed."),
     ],
 )

@@ -16,6 +16,7 @@ from grader.worker.protocol.channel import (
     PREFIX,
     Channel,
     ChannelClosed,
+    ChannelCut,
     Flooded,
     Output,
     TimedOut,
@@ -100,8 +101,9 @@ FRAME = PREFIX.pack(MAGIC, 2, 3, 1) + b"hhbbb"
 def test_a_frame_cut_off_means_that_the_channel_is_closed(line, size):
     line.far.sendall(FRAME[:size])
     line.hang_up()
-    with pytest.raises(ChannelClosed):
+    with pytest.raises(ChannelClosed) as closed:
         line.near.receive(later())
+    assert closed.type is (ChannelCut if size else ChannelClosed)
 
 
 @pytest.mark.parametrize("size", [0, 1, PREFIX.size, len(FRAME) - 1])

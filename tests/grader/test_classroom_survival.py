@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import local_pool as pools
-from grader.classroom.local_pool import LocalPool
-from grader.classroom.task import GraderOptions, Task
+from grader.extra.classroom.task import GraderOptions, LocalPool, Task
+from grader.processes import pool as processes
 
 KILLS = int(os.environ.get("DOJO_KILLS", "3"))
 STUDENTS = 40
@@ -139,27 +138,27 @@ def undisturbed_verdicts(options):
 
 @pytest.mark.slow
 def test_a_grading_process_that_is_lost_is_replaced(options, undisturbed_verdicts, monkeypatch):
-    monkeypatch.setattr(pools, "TRIES", 100)  # the same task may lose its grader several times
+    monkeypatch.setattr(processes, "TRIES", 100)  # the same task may lose its grader several times
     with closing(LocalPool(options, size=2)) as graders:
         found = []
         for number, judged in enumerate(graders.judge(iter(tasks(16)))):
             found.append(judged)
             if number % 4 == 1:
-                os.kill(graders._graders[number % 2].process.pid, signal.SIGKILL)
+                os.kill(graders.processes.children[number % 2].pid, signal.SIGKILL)
         assert without_seconds(found) == undisturbed_verdicts
 
 
 @pytest.mark.slow
 def test_a_source_that_ends_every_grader_is_set_aside(options, monkeypatch):
     with closing(LocalPool(options, size=1)) as pool:
-        send = pool._send
+        give = pool.processes._give
 
-        def lose(grader, task):
-            send(grader, task)
-            if task is not None and b"student 1\n" in task.data:
-                os.kill(grader.process.pid, signal.SIGKILL)
+        def lose(job):
+            give(job)
+            if b"student 1\n" in job.task.data:
+                os.kill(job.child.pid, signal.SIGKILL)
 
-        monkeypatch.setattr(pool, "_send", lose)
+        monkeypatch.setattr(pool.processes, "_give", lose)
         found = dict(pool.judge(iter(tasks(3))))
     told = [(verdict.status, verdict.fault) for verdict in found.values()]
     assert told == [("passed", ""), ("put_aside", ""), ("failed", "")]
@@ -168,12 +167,11 @@ def test_a_source_that_ends_every_grader_is_set_aside(options, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_grader_that_exceeds_the_time_limit_is_killed(options, monkeypatch):
-    monkeypatch.setattr(pools, "TASK_SECONDS", 1.0)
-    monkeypatch.setattr(pools, "POLL_SECONDS", 0.2)
+def test_a_grader_that_exceeds_the_time_limit_is_killed(options):
     with closing(LocalPool(options, size=1)) as pool:
-        pool._start(1)
-        os.kill(pool._graders[0].process.pid, signal.SIGSTOP)
+        list(pool.judge(iter(tasks(1))))
+        pool.processes._seconds = 1.0
+        os.kill(pool.processes.children[0].pid, signal.SIGSTOP)
         ((_, verdict),) = pool.judge(iter(tasks(1)))
     assert verdict.status == "passed"
 
@@ -182,7 +180,7 @@ def test_where_nothing_is_to_be_judged_no_grader_starts(options):
     with closing(LocalPool(options)) as pool:
         assert pool.judging.keys() == {"double"}
         assert list(pool.judge(iter([]))) == []
-        assert pool._graders == []
+        assert pool.processes.children == []
 
 
 needs_ray = pytest.mark.skipif(
@@ -193,7 +191,7 @@ needs_ray = pytest.mark.skipif(
 @pytest.mark.slow
 @needs_ray
 def test_a_cluster_gives_the_same_verdicts(options, undisturbed_verdicts):
-    from grader.classroom.ray_pool import RayPool
+    from grader.extra.classroom.ray_pool import RayPool
 
     with closing(RayPool(options, size=2)) as cluster:
         assert without_seconds(cluster.judge(iter(tasks(16)))) == undisturbed_verdicts
@@ -204,7 +202,7 @@ def test_a_cluster_gives_the_same_verdicts(options, undisturbed_verdicts):
 def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(options, undisturbed_verdicts):
     from ray.cluster_utils import Cluster as Machines
 
-    from grader.classroom.ray_pool import RayPool
+    from grader.extra.classroom.ray_pool import RayPool
 
     machines = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
     _, lost = machines.add_node(num_cpus=1), machines.add_node(num_cpus=1)
@@ -226,7 +224,7 @@ def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(options, undisturbe
 def test_graders_and_machines_lost_at_random_moments_change_nothing(options):
     from ray.cluster_utils import Cluster as Machines
 
-    from grader.classroom.ray_pool import RayPool
+    from grader.extra.classroom.ray_pool import RayPool
 
     with closing(LocalPool(options, size=2)) as pool:
         undisturbed = without_seconds(pool.judge(iter(tasks(60))))

@@ -8,9 +8,9 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from grader.authoring.verify import static_checks
 from grader.cli.grade import OLD_COMMANDS, OLD_OPTIONS, grade
 from grader.course.catalog import Course
+from grader.extra.authoring.verify import static_checks
 from grader.plugins import GRADE
 
 VISIBLE = [name for name in GRADE if name != "help"]

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from grader import formats
+from grader import __version__, formats
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course.general_mistakes import GENERAL
@@ -88,6 +88,23 @@ def test_a_broken_link_is_seen(link):
 def test_the_index_links_to_every_page():
     linked = {(DOCS / link).resolve() for link in LINK.findall(text_of(DOCS / "index.md"))}
     assert set(DOCS.rglob("*.md")) - linked - {DOCS / "index.md"} == set()
+
+
+NOTEBOOKS = sorted(DOCS.rglob("*.ipynb"))
+FROM_AN_INDEX = re.compile(r"pip install [^\n`]*(?<![\w/'.-])decoder-dojo(?![\w\[.-])")
+WHEEL = re.compile(r"/v([\d.]+)/decoder_dojo-([\d.]+)-py3")
+
+
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: page.name)
+def test_no_page_installs_from_an_index(page):
+    """The package is on none: whoever has its name there is a stranger."""
+    assert FROM_AN_INDEX.findall(text_of(page)) == []
+    assert {version for versions in WHEEL.findall(text_of(page)) for version in versions} <= {__version__}
+
+
+@pytest.mark.parametrize("line", ["pip install decoder-dojo", "pip install --upgrade decoder-dojo # now"])
+def test_an_installation_from_an_index_is_seen(line):
+    assert FROM_AN_INDEX.search(line)
 
 
 def commands_in(page):

@@ -211,6 +211,29 @@ def test_gradescope_results_keep_its_schema(fate):
     assert round(sum(test["score"] for test in results["tests"]), 2) == POINTS[fate]
 
 
+def unread():
+    """A report on a kata that passes and one whose file could not be read."""
+    link = KataReport("double", "attention", "error", 1000, message="double.py is a link.", unread=True)
+    return replace(FATES["full"], katas=(*FATES["full"].katas, link))
+
+
+def test_gradescope_gets_no_score_if_a_file_could_not_be_read():
+    results = record("gradescope", unread())
+    assert "score" not in results  # the host takes such a run for one that failed, and sets no points
+    *judged, double = results["tests"]
+    assert all("score" in test for test in judged)
+    assert "score" not in double
+    assert double["output"] == "double.py is a link."
+    assert results["output"] == "No points yet, since what was handed in could not be read: double."
+
+
+def test_prairielearn_can_grade_nothing_of_it_and_says_why():
+    results = record("prairielearn", unread())
+    assert results["gradable"] is False
+    assert results["score"] == 0
+    assert results["format_errors"] == ["double.py is a link."]
+
+
 @fates
 def test_prairielearn_results_keep_its_schema(fate):
     report = FATES[fate]

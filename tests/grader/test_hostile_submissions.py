@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -192,17 +193,23 @@ def interpreter_for_all():
     pytest.skip("no interpreter that an ordinary user may start, or no way into this folder")
 
 
+@pytest.fixture
+def folder_for_all():
+    """A folder that every user may write. It is none of pytest's: another pytest that starts meanwhile closes
+    those to other users."""
+    with tempfile.TemporaryDirectory(prefix="dojo-", dir="/tmp") as folder:
+        os.chmod(folder, 0o777)
+        yield Path(folder)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are run by an ordinary user")
-def test_all_of_it_holds_for_an_ordinary_user(tmp_path):
-    interpreter = interpreter_for_all()
+def test_all_of_it_holds_for_an_ordinary_user(folder_for_all):
+    interpreter, where = interpreter_for_all(), folder_for_all
     packages = f"{ROOT}:{sysconfig.get_paths()['purelib']}"
-    where = tmp_path / "here"
-    where.mkdir()
     judged = where / "decoder-dojo" / "judged"
     grade_hostile.copy_what_was_judged(["softmax", "double"], oracle.folder(), judged)
-    for folder in (where, *tmp_path.parents[:2], tmp_path, judged):
-        folder.chmod(0o777)
+    judged.chmod(0o777)
     names = [name for name in EVERYTHING if name not in SLOW | {"is_unreadable"}]
     env = {"PYTHONPATH": packages, "XDG_CACHE_HOME": str(where)}
     env |= {"TMPDIR": str(where), "HOME": str(where)}

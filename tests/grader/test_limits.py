@@ -1,19 +1,19 @@
 """Judging has limits of time and memory, so that one submission cannot stop the grading of a class."""
 
-import itertools
+import gc
 import json
 import signal
 import sys
 import textwrap
+import time
 from contextlib import closing
 
 import numpy as np
 import pytest
 
-from grader.classroom.local_pool import LocalPool
-from grader.classroom.task import GraderOptions, Task
 from grader.course.catalog import Course
 from grader.course.submission import Submission
+from grader.extra.classroom.task import GraderOptions, LocalPool, Task
 from grader.grading import submission_run
 from grader.grading.grader import Grader
 from grader.grading.submission_run import MEMORY, JudgingStopped, limited
@@ -48,8 +48,65 @@ PREFIXES = {
 def test_judging_is_stopped_by_its_own_processor_time():
     before = signal.getsignal(signal.SIGVTALRM)
     with pytest.raises(JudgingStopped), limited(0.05):
-        sum(1 for _ in itertools.count())
+        spin()
     assert signal.getsignal(signal.SIGVTALRM) == before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def spin():
+    """Compute for 20 seconds, unless a limit ends it."""
+    end = time.process_time() + 20
+    while time.process_time() < end:
+        pass
+
+
+def test_a_limit_holds_whose_first_exception_is_swallowed(monkeypatch):
+    monkeypatch.setattr(submission_run, "AGAIN_SECONDS", 0.05)
+    swallowed = []
+
+    def judge():
+        try:
+            spin()
+        except JudgingStopped as stopped:
+            swallowed.append(stopped)
+        spin()
+
+    with pytest.raises(JudgingStopped), limited(0.05):
+        judge()
+    assert len(swallowed) == 1
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_a_limit_holds_whose_first_exception_comes_in_a_garbage_collection(monkeypatch):
+    monkeypatch.setattr(submission_run, "AGAIN_SECONDS", 0.05)
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: ignored.append(told.exc_type))
+
+    def collected(_phase, _info):  # Hypothesis installs such a callback
+        if not ignored:
+            spin()
+
+    def judge():
+        gc.collect()
+        spin()
+
+    gc.callbacks.append(collected)
+    try:
+        with pytest.raises(JudgingStopped), limited(0.05):
+            judge()
+    finally:
+        gc.callbacks.remove(collected)
+    assert {*ignored} == {JudgingStopped}
+
+
+def test_a_limit_in_a_limit_leaves_the_rest_to_the_outer_one():
+    def judge():
+        with pytest.raises(JudgingStopped), limited(0.05):
+            spin()
+        spin()
+
+    with pytest.raises(JudgingStopped), limited(0.2):
+        judge()
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
 

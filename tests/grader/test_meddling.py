@@ -1,5 +1,9 @@
 """Tests of submissions that switch off or forge what measures them."""
 
+import ast
+import collections
+import contextlib
+import re
 import textwrap
 from pathlib import Path
 
@@ -164,6 +168,25 @@ def test_what_no_instrument_uses_may_be_changed(grade, line):
     assert grade(f"import sys\nimport numpy as np\n{line}\n{right}").status == "passed"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.func.grad(lambda a: a.sum())(x)",
+        "torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False)",
+        "torch.compile(lambda x: x, backend='eager')(x)",
+        "torch._numpy.asarray([1.0])",
+        "torch.use_deterministic_algorithms(True)",
+    ],
+)
+def test_what_imports_pytorch_s_compiler_is_no_meddling(connect, line):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    student = connect(f"import torch, torch._numpy\ndef f(x):\n    {line}\n    return x", library="torch")
+    student.f(torch.ones(2))
+    student.f(torch.ones(2))
+    assert not student.budget.meddled
+
+
 #: Multiplies two matrices, keeps a large buffer, and counts what it hides.
 WORK = """
 import sys
@@ -242,6 +265,12 @@ COUNTERS = {
             torch.Tensor.numel = lambda _: 0
             torch.Tensor.untyped_storage = lambda _: torch.UntypedStorage(0)
     """,
+    "patches PyTorch's own functions": """
+        import contextlib
+        def meddle():
+            torch._C.DisableTorchFunction = contextlib.nullcontext
+            torch.Tensor.numel = lambda _: 0
+    """,
     "takes PyTorch away": """
         def meddle():
             sys.modules.pop("torch")
@@ -275,6 +304,131 @@ def test_no_way_to_a_counter_lowers_what_it_counts(connect, way):
     assert len(honest) == 4
     assert min(honest) > 0
     assert measured(connect, COUNTERS[way]) in (honest, [], None)
+
+
+#: Answers whose work is done where it is not counted, or on tensors that lie about their size.
+HIDDEN = {
+    "a list that computes when it is read": """
+        class Lazy(list):
+            def __iter__(self):
+                yield self.answer()
+
+        def answer(compute):
+            lazy = Lazy([torch.ones(())])
+            lazy.answer = compute
+            return lazy
+    """,
+    "an object that claims to be a list": """
+        class Lazy:
+            __class__ = property(lambda self: list)
+            def __init__(self, compute):
+                self.compute = compute
+            def __iter__(self):
+                yield self.compute()
+
+        answer = Lazy
+    """,
+    "a tensor that computes when it is detached": """
+        class Lazy(torch.Tensor):
+            def detach(self):
+                return self.answer()
+            as_subclass = clone = lambda self, *_: self.answer()
+
+        def answer(compute):
+            lazy = torch.ones(()).as_subclass(Lazy)
+            lazy.answer = compute
+            return lazy
+    """,
+    "a tensor with operations of its own": """
+        class Lazy(torch.Tensor):
+            @staticmethod
+            def __new__(cls, compute):
+                lazy = torch.Tensor._make_wrapper_subclass(cls, ())
+                lazy.compute = compute
+                return lazy
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                return args[0].compute()
+
+        answer = Lazy
+    """,
+}
+SHAPELESS = """
+    class Shapeless(torch.Tensor):
+        shape = property(lambda self: torch.Size(()))
+        numel = dim = lambda self: 0
+        is_floating_point = lambda self: False
+        untyped_storage = lambda self: torch.UntypedStorage(0)
+
+    class Work(nn.Module):
+        def forward(self, a, b):
+            product = a.as_subclass(Shapeless) @ b.as_subclass(Shapeless)
+            self.kept = torch.ones(500).as_subclass(Shapeless)
+            return (product.sum() + self.kept.sum()).as_subclass(torch.Tensor)
+"""
+WRAPPED = """
+    class Wrapped(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            wrapped = torch.Tensor._make_wrapper_subclass(cls, inner.shape)
+            wrapped.inner = inner
+            return wrapped
+        __torch_function__ = torch._C._disabled_torch_function_impl
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            bare = [value.inner if isinstance(value, Wrapped) else value for value in args]
+            if func is torch.ops.aten.neg.default:
+                return cls(bare[0] @ torch.ones(5, 6))
+            return cls(func(*bare, **(kwargs or {})))
+
+    class Work(nn.Module):
+        def forward(self, a, b):
+            self.kept = torch.ones(500)
+            return (-Wrapped(a)).sum().inner + self.kept.sum()
+"""
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_no_answer_is_computed_after_it_was_measured(connect, way):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    hidden = textwrap.dedent(HIDDEN[way])
+    student = connect(f"import torch\n{hidden}\ndef f(a):\n    return answer(lambda: a @ a)", library="torch")
+    with contextlib.suppress(SubmissionFailed):  # the answer is refused
+        found = student.f(torch.ones(2, 2))
+        assert not torch.is_tensor(found) or found.ndim == 0
+        assert not isinstance(found, list) or found[0].ndim == 0
+
+
+@pytest.mark.parametrize("lying", [SHAPELESS, WRAPPED], ids=["shapeless", "wrapped"])
+def test_a_subclass_of_tensors_hides_no_work(connect, lying):
+    operations, written, largest, held = measured(connect, f"{lying}\n    def meddle(): pass")
+    assert operations >= 2 * 4 * 5 * 6 + 500
+    assert min(written, largest, held) >= 500
+
+
+def test_an_argument_of_another_class_is_still_seen_to_be_changed(connect):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    student = connect(
+        """
+        import torch
+
+        class Unchanged(torch.Tensor):
+            def detach(self):
+                return self.before
+            as_subclass = clone = lambda self, *_: self.before
+
+        def f(x):
+            before = x.clone()
+            x += 1
+            x.__class__ = Unchanged
+            x.before = before
+            return before + 1
+        """,
+        library="torch",
+    )
+    with student.watching_arguments() as watched:
+        student.f(torch.ones(2))
+    assert watched.changed == ["argument 1"]
 
 
 #: Ways that `docs/isolation.md` names as such that get by.
@@ -344,3 +498,52 @@ def test_a_function_of_pytorch_s_is_measured_without_a_frame_of_its_own(connect)
         assert life.devices == []
         student.f(torch.ones(2))
     assert life.devices == ["cpu"]
+
+
+#: What a law asks a student to measure, by the row of the table in `docs/isolation.md`.
+ROWS = {
+    "whether an argument was changed": {"watching_arguments"},
+    "whether results share memory or change, and whether a mode was left changed": {
+        "holding_results",
+        "in_grad_mode",
+    },
+    "gradients, whose numbers are compared outside": {"recording_gradients"},
+    "the pretended device": {"pretending_device"},
+    "floating-point operations": {"counting_flops"},
+    "the largest tensor, numbers written": {"counting_largest_tensor"},
+    "the numbers held": {"memory_of"},
+    "a module's parameters, buffers and mode": {"anatomy"},
+}
+
+
+def names_in(function, functions, seen=()):
+    """Return the attributes that a function uses, or that functions of its file use for it."""
+    found = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        if isinstance(node, ast.Name) and node.id in functions.keys() - {*seen, function.name}:
+            found |= names_in(functions[node.id], functions, (*seen, function.name))
+    return found
+
+
+def points_of_laws(measures):
+    """Return the points of the laws that measure something, by kata."""
+    points = collections.Counter()
+    for file in ROOT.glob("tests/katas/*/test_*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for function in functions.values():
+            for mark in function.decorator_list:
+                is_law = isinstance(mark, ast.Call) and ast.unparse(mark.func) == "KATA.law"
+                if is_law and measures & names_in(function, functions):
+                    points[file.stem.removeprefix("test_")] += ast.literal_eval(mark.keywords[0].value)
+    return dict(points)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_table_of_what_is_measured_names_every_law(row):
+    text = (ROOT / "docs" / "isolation.md").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {row} |")]
+    named = {kata: float(points) for kata, points in re.findall(r"`(\w+)` \(([\d.]+)", line)}
+    assert named == points_of_laws(ROWS[row])

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.verify.katas import MistakeOutcome, medians, mistake_table, verify_course
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
+from grader.course.mistake_edits import read_edits
+from grader.extra.authoring.verify.katas import MistakeOutcome, medians, mistake_table, verify_course
 from grader.mistakes import LEVELS
 
 from .conftest import DOUBLE
@@ -61,7 +62,9 @@ def test_verify_writes_the_table_of_each_kata(tmp_path, write, capsys):
 def test_every_kata_has_a_table_of_its_mistakes(name):
     folder = COURSE.folder(COURSE.kata_info(name))
     rows = ROW.findall((folder / "mistakes.md").read_text())
-    own = DEFINITION.findall((folder / "mistakes.py").read_text())
+    own = [mistake.name for mistake in read_edits(folder / "mistakes.edits")]
+    if (folder / "mistakes.py").is_file():
+        own += DEFINITION.findall((folder / "mistakes.py").read_text())
     assert sorted(row[0] for row in rows if row[0] in own or row[0] not in GENERAL) == sorted(own), (
         f"run: kata verify {name}"
     )

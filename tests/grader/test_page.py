@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import aclosing, contextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,8 +18,11 @@ from click.testing import CliRunner
 from grader.cli.grade import grade
 from grader.cli.page import without_secret
 from grader.course.catalog import Course
-from grader.notebooks.notebook import to_markdown
+from grader.extra.notebooks.notebook import to_markdown
+from grader.extra.show.speech import Wish
 from grader.report import CheckReport, KataReport, Place, Repair
+from grader.worker.protocol.channel import MAGIC, PREFIX, ChannelClosed, ChannelCut, Frames
+from grader.worker.protocol.codec import Malformed
 
 pytest.importorskip("nicegui", reason="the extra `page` is not installed")
 
@@ -29,15 +33,17 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from grader.page import kata_view, messages
-from grader.page.judges import ENDED, Judges
-from grader.page.jupyter import TOKEN, setup
-from grader.page.kata_view import MARKDOWN, Document
-from grader.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
-from grader.page.server import POLICY, Address, Guard, free_address
-from grader.page.workplace import MOST, History
+from grader.extra.page import kata_view, messages
+from grader.extra.page.judges import ENDED, Judge, Judges, end
+from grader.extra.page.jupyter import TOKEN, setup
+from grader.extra.page.kata_view import MARKDOWN, Document
+from grader.extra.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
+from grader.extra.page.server import POLICY, Address, Guard, free_address
+from grader.extra.page.workplace import MOST, History
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 # --- the file ---
@@ -478,17 +484,18 @@ def test_in_wsl_the_address_is_one_that_windows_forwards(monkeypatch):
 def judge(course, **terms):
     """Yield `ask`, which sends questions to a judge and returns the last answer to each."""
     terms = Terms(str(course.root), str(course.exercises), "numpy", **terms)
-    command = [sys.executable, "-P", "-m", "grader.page.judge", msgspec.json.encode(terms).decode()]
+    command = [sys.executable, "-P", "-m", "grader.extra.page.judge", msgspec.json.encode(terms).decode()]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(*questions):
         process.stdin.write(b"".join(map(messages.framed, questions)))
         process.stdin.flush()
-        found = {}
+        found, frames = {}, Frames()
         while len(found) < len(questions):
-            answer = messages.to_answer(process.stdout.read(messages.length_of(process.stdout.read(4))))
-            if answer.is_last:
-                found[answer.number] = answer
+            frames.add(process.stdout.read1())
+            for answer in messages.answers_in(frames):
+                if answer.is_last:
+                    found[answer.number] = answer
         return [found[question.number] for question in questions]
 
     try:
@@ -542,8 +549,10 @@ def test_a_new_grading_ends_the_one_before(tiny_course):
 
 
 def test_a_frame_that_is_too_large_is_refused():
-    with pytest.raises(ValueError, match="a frame of 4294967295 bytes"):
-        messages.length_of(b"\xff" * 4)
+    frames = Frames()
+    frames.add(PREFIX.pack(MAGIC, 0, 2**32 - 1, 1))
+    with pytest.raises(Malformed, match="a frame is larger than allowed"):
+        list(messages.answers_in(frames))
 
 
 def test_questions_may_come_in_pieces():
@@ -554,9 +563,23 @@ def test_questions_may_come_in_pieces():
     os.write(write, data[7:])
     assert inbox.read() == [Grade(1, "double"), Try(2, "double", "x")]
     assert not inbox.has_news
+    os.write(write, data[:7])
     os.close(write)
-    with pytest.raises(EOFError):
+    assert inbox.read() == []
+    with pytest.raises(ChannelCut):
         inbox.read()
+    os.close(read)
+
+
+def test_the_end_of_the_questions_is_told_from_a_question_that_is_cut():
+    read, write = os.pipe()
+    os.write(write, messages.framed(Grade(1, "double")))
+    os.close(write)
+    inbox = Inbox(read)
+    assert inbox.read() == [Grade(1, "double")]
+    with pytest.raises(ChannelClosed) as closed:
+        inbox.read()
+    assert closed.type is ChannelClosed
     os.close(read)
 
 
@@ -581,6 +604,37 @@ def test_a_judge_that_is_killed_is_started_again(tiny_course):
         assert judge.process.returncode >= 0  # not killed; asyncio says 255 where it is late for the status
 
     asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_a_judge_that_does_not_end_with_its_input_is_ended(tiny_course):
+    async def work():
+        command = [sys.executable, "-c", "print(flush=True); import time; time.sleep(60)"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        judge = Judge(Terms(str(tiny_course.root), str(tiny_course.exercises), "numpy"))
+        judge.process = await asyncio.create_subprocess_exec(*command, **pipes, start_new_session=True)
+        await judge.process.stdout.readline()
+        judge.process.stdin.close()
+        await end(judge.process, wait=0.1)
+        assert judge.process.returncode in (-signal.SIGTERM, 255)
+
+    asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_a_text_is_written_by_a_process_of_its_own():
+    terms = Terms(str(ROOT), str(ROOT / "exercises"), "numpy", remembers=False)
+
+    async def work():
+        judges = Judges(terms)
+        async with aclosing(judges.speak(Wish("Once"), mine=False)) as answers:
+            found = [answer async for answer in answers]
+        await judges.end()
+        return found
+
+    *said, written = asyncio.run(work())
+    assert "".join(piece.text for piece in said)
+    assert written.is_recorded  # the files are as they were handed out
 
 
 # --- the command ---
@@ -610,9 +664,9 @@ def test_a_port_that_is_taken_is_said(tiny_course):
 
 def test_without_nicegui_it_is_said_how_to_install_it(tiny_course, monkeypatch):
     monkeypatch.setitem(sys.modules, "nicegui", None)
-    for name in [name for name in sys.modules if name.startswith("grader.page")]:
+    for name in [name for name in sys.modules if name.startswith("grader.extra.page")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("grader.page.server", raising=False)
+    monkeypatch.delattr("grader.extra.page.server", raising=False)
     result = CliRunner().invoke(grade, ["--course", str(tiny_course.root), "--page"])
     said = (
         "The page needs NiceGUI and markdown-it-py, which are not installed:"

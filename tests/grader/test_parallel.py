@@ -1,10 +1,13 @@
 """Tests of running a function on many katas in parallel."""
 
 import os
+import signal
+from pathlib import Path
 
 import pytest
 
-from grader.authoring.parallel import for_each
+from grader.course.catalog import CourseError
+from grader.extra.authoring.parallel import for_each
 
 
 def look(_course, info, word):
@@ -35,3 +38,23 @@ def test_numpy_katas_come_first(tiny_course):
 def test_an_error_in_a_process_is_raised_in_the_parent(tiny_course):
     with pytest.raises(LookupError, match="double"):
         list(for_each(tiny_course, [tiny_course.kata_info("double")], fail))
+
+
+def die(_course, info, folder, times):
+    """End the process of `double`, so often."""
+    tried = Path(folder, info.name)
+    with tried.open("a") as file:
+        file.write("x")
+    if info.name == "double" and len(tried.read_text()) <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return len(tried.read_text())
+
+
+def test_a_kata_whose_process_is_lost_is_tried_again(tiny_course, tmp_path):
+    infos = [tiny_course.kata_info("double")]
+    assert [tries for _, tries in for_each(tiny_course, infos, die, tmp_path, 1)] == [2]
+
+
+def test_a_kata_that_ends_two_processes_is_named(tiny_course, tmp_path):
+    with pytest.raises(CourseError, match=r"double: the process that worked on it ended \(-9\), twice\."):
+        list(for_each(tiny_course, [tiny_course.kata_info("double")], die, tmp_path, 2))

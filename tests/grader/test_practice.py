@@ -131,13 +131,11 @@ def test_next_is_the_first_kata_that_does_not_pass(course, monkeypatch):
     next_one = "Next: double (Twice as much), in exercises/attention/double.py.\n"
     assert run(course, "next").stdout == run(course, "--next").stdout == next_one
     course.stub(course.kata_info("double")).write_text(right)
-    monkeypatch.delenv("CI", raising=False)
     assert run(course, "double").exit_code == 0
     assert run(course, "next").stdout == ("Next: center (Around the mean), in exercises/modules/center.py.\n")
 
 
-def test_next_says_when_all_katas_pass_and_when_there_are_none(course, monkeypatch, write, tmp_path):
-    monkeypatch.delenv("CI", raising=False)
+def test_next_says_when_all_katas_pass_and_when_there_are_none(course, write, tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     for info in course.katas.values():
         course.stub(info).write_text(course.solution(info, "reference").read_text())

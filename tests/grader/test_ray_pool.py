@@ -1,19 +1,17 @@
 """Tests of the pool on a cluster, with a stand-in for Ray whose graders can be lost at any moment."""
 
 import multiprocessing
-import os
 import random
 import threading
 import time
 from contextlib import closing
-from multiprocessing import connection
 
 import pytest
 
-from grader.classroom import ray_pool
-from grader.classroom.ray_pool import ClusterLost, RayPool
-from grader.classroom.task import GraderOptions, Task, Verdict
 from grader.course.catalog import CourseError
+from grader.extra.classroom import ray_pool
+from grader.extra.classroom.ray_pool import ClusterLost, RayPool
+from grader.extra.classroom.task import GraderOptions, Task, Verdict
 
 
 class RayError(Exception):
@@ -98,17 +96,18 @@ def open_pool(tiny_course, monkeypatch):
     """`open_pool(ray)` opens a pool whose process is a thread with this stand-in for Ray."""
 
     class Thread(threading.Thread):
-        def __init__(self, target, args, daemon):
-            channel = connection.Connection(os.dup(args[0].fileno()))  # the pool closes its own
-            super().__init__(target=target, args=(channel, *args[1:]), daemon=daemon)
+        def __init__(self, context, work, *arguments):
+            self.channel, theirs = context.Pipe()
+            super().__init__(target=work, args=(theirs, *arguments), daemon=True)
+            self.start()
 
-        def kill(self):
+        def end(self, wait):
             """A thread ends when its channel is closed."""
+            self.channel.close()
+            self.join(wait)
 
-    context = multiprocessing.get_context("spawn")
-    monkeypatch.setattr(context, "Process", Thread, raising=False)
+    monkeypatch.setattr(ray_pool, "Child", Thread)
     monkeypatch.setattr(ray_pool, "_require_ray", lambda: None)
-    monkeypatch.setattr(ray_pool.multiprocessing, "get_context", lambda _name: context)
     options = GraderOptions(tiny_course.root, tiny_course.exercises, ("double",))
 
     def start(ray, size=2):
@@ -189,7 +188,7 @@ def test_a_lost_cluster_is_one_sentence(drive, told, tiny_course, monkeypatch):
     monkeypatch.setattr(ray_pool, "SILENT_SECONDS", 0.2)
     context = multiprocessing.get_context("fork")
     monkeypatch.setattr(ray_pool.multiprocessing, "get_context", lambda _name: context)
-    monkeypatch.setattr(context.Process, "join", lambda *_: None)
+    monkeypatch.setattr(ray_pool, "END_SECONDS", 0.2)
     pool = RayPool(GraderOptions(tiny_course.root, tiny_course.exercises, ("double",)))
     with pytest.raises(ClusterLost) as lost:
         list(pool.judge(iter(TASKS)))

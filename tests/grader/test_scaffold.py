@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.preview import feedback, overview
-from grader.authoring.scaffold.signatures import Draft, read_signatures
-from grader.authoring.scaffold.writer import with_kata, write_kata
-from grader.authoring.verify import static_checks
-from grader.authoring.verify.katas import verify_course
-from grader.authoring.verify.seeds import verify_right_answers
 from grader.cli.console import kata_list
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import read_submission
+from grader.extra.authoring.preview import feedback, overview
+from grader.extra.authoring.scaffold.signatures import Draft, read_signatures
+from grader.extra.authoring.scaffold.writer import with_kata, write_kata
+from grader.extra.authoring.verify import static_checks
+from grader.extra.authoring.verify.katas import verify_course
+from grader.extra.authoring.verify.seeds import verify_right_answers
 from grader.grading.grader import Grader
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ def test_an_empty_folder_becomes_a_course(new, tmp_path):
     assert said.splitlines() == [
         "wrote solutions/modern/rms_norm/reference.py",
         "wrote tests/katas/modern/test_rms_norm.py",
-        "wrote solutions/modern/rms_norm/mistakes.py",
+        "wrote solutions/modern/rms_norm/mistakes.edits",
         "wrote solutions/modern/rms_norm/variants.py",
         "wrote exercises/modern/rms_norm.py",
         "wrote tests/katas/conftest.py",
@@ -78,7 +78,7 @@ def test_a_module_is_asked_for_method_and_parameters(new, tmp_path):
 def drafted(tmp_path, name, *signatures, library="numpy", **more):
     """Write a draft and return the texts of its declaration and of its mistakes."""
     write_kata(tmp_path, Draft("a", name, "T", "S", library, tuple(read_signatures(signatures)), **more))
-    mistakes = tmp_path / "solutions" / "a" / name / "mistakes.py"
+    mistakes = tmp_path / "solutions" / "a" / name / "mistakes.edits"
     return (tmp_path / "tests" / "katas" / "a" / f"test_{name}.py").read_text(), mistakes.read_text()
 
 
@@ -97,8 +97,8 @@ def test_a_width_is_divisible_by_the_number_of_heads(tmp_path):
 
 def test_only_mistakes_that_apply_are_drafted(tmp_path):
     _, mistakes = drafted(tmp_path, "dot", "dot(x: 'n', y: 'n', scale=1.0) -> float")
-    found = [line for line in mistakes.splitlines() if line.startswith("def ")]
-    assert found == ["def ignores_the_scale_given(x, y, scale=1.0):  # noqa: ARG001 - the mistake"]
+    assert [line for line in mistakes.splitlines() if line.startswith("[")] == ["[ignores_the_scale_given]"]
+    assert "+ def dot(x, y, scale=1.0):\n+     return _dot(x, y)\n" in mistakes
     declaration, mistakes = drafted(tmp_path, "count", "count(n: int, p: float)")
     assert "def " not in mistakes
     assert (
@@ -344,10 +344,8 @@ def test_nothing_is_overwritten(new, tmp_path):
     mine.write_text("mine")
     (tmp_path / "my" / "solutions" / "a" / "k" / "reference.py").unlink()
     code, said = new("a/k", "--signature", "k(x)", *SAID)
-    there = (
-        "solutions/a/k/mistakes.py is there already, and is not overwritten; move it, or take another name."
-    )
-    assert (code, said) == (4, f"{there}\n")
+    there = "solutions/a/k/mistakes.edits is there already, and is not overwritten"
+    assert (code, said) == (4, f"{there}; move it, or take another name.\n")
     assert mine.read_text() == "mine"
 
 
@@ -492,7 +490,7 @@ def test_with_a_reference_every_draft_works_as_it_stands(tmp_path, capsys):
 def test_a_draft_needs_a_reference_and_cases_alone_and_is_marked(new, tmp_path, capsys):
     code, said = new("a/k", "--draft", "--signature", "k(x: 'rows columns')", *SAID)
     assert code == 0, said
-    assert "mistakes.py" not in said
+    assert "mistakes." not in said
     (tmp_path / "my" / "solutions" / "a" / "k" / "reference.py").write_text("def k(x):\n    return 2 * x\n")
     course = Course(tmp_path / "my")
     info = course.kata_info("k")

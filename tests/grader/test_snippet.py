@@ -44,6 +44,13 @@ def rebuilt(code):
     return seen[0]
 
 
+def test_a_tensor_without_entries_that_is_handed_on_is_not_written_out():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    outline = torch.empty(2, 3, device="meta")
+    found = script(Call("attend", [ROWS], {}, outline), Call("attend", [outline.clone()], {}))
+    assert found.code == ""
+
+
 def test_arguments_have_their_names_and_the_rest_is_written_out():
     assert snippet(ROWS, 0.5, causal=True) == (
         "import numpy as np\n"

@@ -4,11 +4,11 @@
 
 import pytest
 
-from grader.authoring.verify import static_checks, time_limit
-from grader.authoring.verify.katas import verify_course
-from grader.authoring.verify.static_checks import unwritten
 from grader.course.catalog import Course
 from grader.course.files import parse
+from grader.extra.authoring.verify import static_checks, time_limit
+from grader.extra.authoring.verify.katas import verify_course
+from grader.extra.authoring.verify.static_checks import unwritten
 from grader.kata import KataError
 
 from .conftest import DOUBLE
@@ -78,7 +78,8 @@ def test_each_missing_file_is_named(write, tmp_path, file):
     (tmp_path / file).unlink()
     info = course.kata_info("double")
     gaps = static_checks.gaps(course, info) or static_checks.gaps_of_answers(course, info)
-    assert gaps == [f"{file} is missing; write it."]
+    due = file.replace("mistakes.py", "mistakes.edits")
+    assert gaps == [f"{due} is missing; write it."]
 
 
 @pytest.mark.parametrize("file", [CARD, STUB, REFERENCE, MISTAKES, VARIANTS])

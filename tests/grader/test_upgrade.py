@@ -20,9 +20,9 @@ from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.state import BEST, CourseState
 from grader.errors import CourseError
-from grader.page.workplace import History
+from grader.extra.page.workplace import History
+from grader.extra.show.demonstration import read_recording
 from grader.report import SCHEMA_VERSION, ReportError, from_json, to_json
-from grader.see.demonstration import read_recording
 
 GOLDEN = Path(__file__).parent / "golden" / "0.1"
 UPGRADE = "was written by a newer version of the grader: upgrade the grader."
@@ -50,7 +50,6 @@ def kept(tmp_path, monkeypatch):
     with closing(sqlite3.connect(tmp_path / "grades" / "results.sqlite")) as connection:
         connection.executescript((GOLDEN / "results.sql").read_text())
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CI", raising=False)
     commands = {"grade": grade, "kata": kata}
     return SimpleNamespace(
         root=tmp_path,

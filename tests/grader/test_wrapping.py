@@ -14,6 +14,7 @@ from grader.cli.keyboard import help_text
 from grader.cli.loop import KEYS
 from grader.course.catalog import open_course
 from grader.course.known_solutions import other_way
+from grader.course.mistake_edits import read_edits
 from grader.formats import terminal
 from grader.formats.account import paragraphs, reflowed, words
 from grader.formats.terminal import View
@@ -26,9 +27,12 @@ COURSE = open_course(None)
 
 def texts_of_mistakes(info):
     """Return what a student is told about each known mistake of a kata."""
-    tree = ast.parse(COURSE.solution(info, "mistakes").read_text())
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    return [" ".join(inspect.cleandoc(ast.get_docstring(node) or "").split()) for node in found]
+    texts = [mistake.text for mistake in read_edits(COURSE.edits(info))]
+    if (path := COURSE.solution(info, "mistakes")).is_file():
+        body = ast.parse(path.read_text()).body
+        found = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        texts += [" ".join(inspect.cleandoc(ast.get_docstring(node) or "").split()) for node in found]
+    return texts
 
 
 def assert_wrapped(shown, text, width):

@@ -178,30 +178,35 @@ class Executor:
         return value
 
     def plain(self, value: Any, depth: int = 0) -> Any:
-        """Return a value that can be encoded: array subclasses become plain arrays, other objects handles."""
+        """Return a value that can be encoded: array subclasses become plain arrays, other objects handles.
+
+        No method of a submission's class runs: the call has been measured already."""
         if depth > MAX_DEPTH:
             raise Malformed("the value is nested too deeply")
-        if value is None or type(value) in (bool, int, float, str, Handle, TensorOutline):
+        kind = type(value)  # `isinstance` would believe an object's `__class__`
+        if value is None or kind in (bool, int, float, str, Handle, TensorOutline):
             return value
-        if isinstance(value, np.ndarray):
-            return self._plain_array(value)
-        if isinstance(value, np.generic) and name_of(value.dtype) in DTYPES:
-            return value
+        if issubclass(kind, np.ndarray):
+            return self._plain_array(np.ndarray.view(value, np.ndarray))
+        if issubclass(kind, np.generic):
+            array: Any = np.ndarray.view(np.asarray(value), np.ndarray)
+            return array[()] if name_of(array.dtype) in DTYPES else self._keep(value)
         torch = sys.modules.get("torch")
-        if torch is not None and isinstance(value, torch.Tensor):
+        if torch is not None and issubclass(kind, torch.Tensor):
             return _plain_tensor(torch, value)
-        if isinstance(value, tuple | list):
-            return (tuple if isinstance(value, tuple) else list)(self.plain(v, depth + 1) for v in value)
-        if isinstance(value, dict) and all(type(key) in (str, int) for key in value):
-            return {key: self.plain(item, depth + 1) for key, item in value.items()}
+        for plain in (tuple, list):
+            if issubclass(kind, plain):
+                return plain(self.plain(item, depth + 1) for item in plain.__iter__(value))
+        if issubclass(kind, dict) and all(type(key) in (str, int) for key in dict.keys(value)):
+            return {key: self.plain(item, depth + 1) for key, item in dict.items(value)}
         return self._keep(value)
 
-    def _plain_array(self, value: np.ndarray[Any, Any]) -> Any:
-        if name_of(value.dtype) not in DTYPES or not value.dtype.isnative:
-            return self._keep(value, f"ndarray of dtype {value.dtype.name}")
-        if value.size * value.itemsize > MAX_BODY:
-            raise Malformed(f"the array of shape {value.shape} is too large to be an answer")
-        return np.ndarray.view(value, np.ndarray)
+    def _plain_array(self, array: np.ndarray[Any, Any]) -> Any:
+        if name_of(array.dtype) not in DTYPES or not array.dtype.isnative:
+            return self._keep(array, f"ndarray of dtype {array.dtype.name}")
+        if array.size * array.itemsize > MAX_BODY:
+            raise Malformed(f"the array of shape {array.shape} is too large to be an answer")
+        return array
 
     def _keep(self, value: Any, type_name: str = "") -> Handle:
         self._kept += 1
@@ -216,16 +221,15 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def _plain_tensor(torch: Any, value: Any) -> Any:
-    with torch._C.DisableTorchFunctionSubclass():
-        return _without_subclass(torch, value)
-
-
-def _without_subclass(torch: Any, value: Any) -> Any:
-    if value.is_meta:
-        return TensorOutline.of(value)
-    if value.layout is not torch.strided or value.nbytes > MAX_BODY:
-        raise Malformed(f"the tensor of shape {tuple(value.shape)} is too large or not dense")
-    return value.detach().as_subclass(torch.Tensor)
+    with torch._C.DisableTorchFunction():  # also what the submission has entered as a mode
+        if torch._C._dispatch_keys(value).has(torch._C.DispatchKey.Python):
+            raise Malformed("it is a tensor whose class has operations of its own")
+        tensor = torch.Tensor.as_subclass(value, torch.Tensor)
+        if tensor.is_meta:
+            return TensorOutline.of(tensor)
+        if tensor.layout is not torch.strided or tensor.nbytes > MAX_BODY:
+            raise Malformed(f"the tensor of shape {tuple(tensor.shape)} is too large or not dense")
+        return tensor.detach()
 
 
 def seed_random_numbers(seed: int = 0) -> None:

@@ -62,6 +62,7 @@ def _observing_mode() -> Any:
 
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
     mode: Any = _python_dispatch.TorchDispatchMode
+    plain = torch.Tensor.__torch_dispatch__
 
     class Observing(mode):  # type: ignore[misc]  # PyTorch's modes are untyped
         def __init__(self, observe: Observer) -> None:
@@ -73,19 +74,32 @@ def _observing_mode() -> Any:
             return False  # skipping PyTorch's compiler would import it, which takes seconds
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if any(kind.__torch_dispatch__ is not plain for kind in types):
+                return NotImplemented  # what a class does in operations of its own comes here too
             kwargs = kwargs or {}
             if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), composite):
                 with self:  # in `inference_mode` composite operations arrive here undivided
                     return func._op_dk(composite, *args, **kwargs)
-            as_plain_tensors = torch._C.DisableTorchFunctionSubclass  # a subclass could lie about its shape
-            with as_plain_tensors():
-                note = self.observe(func, [*args, *kwargs.values()])
+            with torch._C.DisableTorchFunction():
+                note = self.observe(func, without_subclasses([*args, *kwargs.values()]))
             result = func(*args, **kwargs)
-            with as_plain_tensors():
-                note(result)
+            with torch._C.DisableTorchFunction():
+                note(without_subclasses(result))
             return result
 
     return Observing
+
+
+def without_subclasses(value: Any) -> Any:
+    """Return a value with plain tensors in place of those of a subclass, which could lie about its shape."""
+    import torch
+
+    kind = type(value)
+    if kind in (list, tuple):
+        return [without_subclasses(item) for item in value]
+    if kind is torch.Tensor or not issubclass(kind, torch.Tensor):
+        return value
+    return torch.Tensor.as_subclass(value, torch.Tensor)
 
 
 def _work(func: Any, args: list[Any], result: Any) -> int:

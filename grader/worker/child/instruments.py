@@ -16,6 +16,7 @@ from typing import Any
 
 MODULES = ("child.executor", "child.memory", "protocol.messages")
 OF_PYTORCH = ("child.instrumentation", "child.on_fake_device", "child.fake_device")
+OF_THE_COMPILER = {"manual_seed", "__init__", "__setstate__"}  # PyTorch's compiler exchanges these itself
 METHODS = (types.FunctionType, classmethod, staticmethod)
 kept: dict[str, types.ModuleType] = {}  # freeing them would copy the memory that workers share
 code_of, defaults_of = attrgetter("__code__"), attrgetter("__defaults__")
@@ -40,11 +41,11 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
     for module in modules:
         vars(module).setdefault("__warningregistry__", {})  # a warning would add it
     functions = [function for holder in own for function in _functions(holder)]
-    called = {name for function in functions for name in function.__code__.co_names}
+    called = {name for function in functions for name in _names(function.__code__)} - OF_THE_COMPILER
     packages: dict[str, Any] = {name: sys.modules[name] for name in ("numpy", "torch") if name in sys.modules}
     libraries: list[Any] = [builtins, sys, *packages.values()]
     if "torch" in packages:
-        libraries += [packages["torch"].Tensor, packages["torch"].nn.Module]
+        libraries += [packages["torch"].Tensor, packages["torch"].nn.Module, packages["torch"]._C]
     before = {holder: dict(vars(holder)) for holder in own}
     before |= {library: {n: vars(library)[n] for n in called & vars(library).keys()} for library in libraries}
     used = [
@@ -95,6 +96,14 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
         return True
 
     return restored
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Yield the global names and the attributes in a function's code, and in functions inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
 
 
 def _classes(module: types.ModuleType) -> Iterator[type]:

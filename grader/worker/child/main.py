@@ -22,8 +22,8 @@ import numpy as np
 
 from grader.worker.child import instruments, on_fake_device
 from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
-from grader.worker.child.sandbox import allowed_paths, apply, hardening
-from grader.worker.protocol.channel import Channel, ChannelClosed
+from grader.worker.child.sandbox import allowed_paths, apply
+from grader.worker.protocol.channel import Channel, ChannelClosed, die_with_parent
 from grader.worker.protocol.codec import Malformed, decode, encode
 from grader.worker.protocol.messages import Outcome, Request, Terms, read_terms
 
@@ -197,7 +197,7 @@ def main() -> None:
     """Start a spawned worker, whose arguments are its terms and its library."""
     terms = read_terms(sys.argv[1].encode())
     __import__(sys.argv[2])
-    hardening.die_with_parent()
+    die_with_parent()
     apply.prepare(terms.layers)
     reader, writer = os.dup(0), os.dup(1)
     run(reader, writer, os.dup(2), terms)

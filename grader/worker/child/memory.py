@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child.instrumentation import is_view, observed_operations
+from grader.worker.child.instrumentation import is_view, observed_operations, without_subclasses
 
 #: Objects that lead to tensors which do not belong to the object that refers to them.
 SHARED = (type, types.ModuleType, types.FrameType)
@@ -77,10 +77,10 @@ def elements_held(owner: Any, module: Any, apart_from: Any = None) -> int:
         return 0
     storages: dict[Any, int] = {}
     others = 0
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch._C.DisableTorchFunction():
         for value in _reached([owner, *_own(module)], module, apart_from):
             if issubclass(type(value), torch.Tensor):
-                storages.update([_storage(value)])
+                storages.update([_storage(without_subclasses(value))])
             elif issubclass(type(value), np.ndarray):
                 storages.update([_memory_of(value)])
             else:

@@ -2,9 +2,9 @@
 
     frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
 
-Sizes are checked before memory is allocated. A reply must carry the nonce of its call, so a reply that was
-prepared in advance, sent twice or sent too early is rejected. The grader's end also reads what the worker
-prints, so that the worker never blocks on a full pipe.
+`Frames` takes them from a stream of bytes. Sizes are checked before memory is allocated. A reply must carry
+the nonce of its call, so a reply that was prepared in advance, sent twice or sent too early is rejected. The
+grader's end also reads what the worker prints, so that the worker never blocks on a full pipe.
 
 Make system calls that Python does not offer, and read what the kernel says about this process.
 """
@@ -27,6 +27,7 @@ from grader.worker.protocol.codec import MAX_BODY, MAX_HEADER, Malformed
 LINUX = sys.platform == "linux"
 MACHINE = platform.machine().lower() if LINUX else ""
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+SIGKILL = 9  # Windows does not have its name
 
 _libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
 
@@ -45,6 +46,12 @@ def call(number: int, *arguments: int | ctypes._CArgObject | ctypes.Array[ctypes
 def control(option: int, value: int) -> bool:
     """Call `prctl` with one argument; return True on success."""
     return _libc is not None and int(_libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)) == 0
+
+
+def die_with_parent(parent: int | None = None) -> None:
+    """Have the kernel kill this process when its parent ends. Exit if `parent` has ended already."""
+    if control(PR_SET_PDEATHSIG, SIGKILL) and parent not in (None, os.getppid()):
+        os._exit(0)
 
 
 def overwrite_environment() -> None:
@@ -95,12 +102,53 @@ class ChannelClosed(Exception):
     """The other end was closed."""
 
 
+class ChannelCut(ChannelClosed):
+    """The other end was closed in the middle of a frame."""
+
+
 class TimedOut(Exception):
     """No complete frame was sent or received within the time limit."""
 
 
 class Flooded(Exception):
     """The submission printed more than OUTPUT_LIMIT bytes."""
+
+
+def packed(header: bytes, buffers: list[bytes], nonce: int) -> bytes:
+    """Return one frame."""
+    prefix = PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), nonce)
+    return b"".join((prefix, header, *buffers))
+
+
+class Frames:
+    """The frames in a stream of bytes that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._ahead = bytearray()  # bytes that were added but not taken yet
+
+    def add(self, data: bytes) -> None:
+        """Add what was read. Raises ChannelClosed for no bytes, which mean the end of the stream."""
+        if not data:
+            raise ChannelCut if self._ahead else ChannelClosed
+        self._ahead += data
+
+    def take(self) -> tuple[bytes, bytearray, int] | None:
+        """Return header, body and nonce of the next frame, or None if it is not whole yet. Raises
+        Malformed."""
+        if len(self._ahead) < PREFIX.size:
+            return None
+        magic, header_size, body_size, nonce = PREFIX.unpack_from(self._ahead)
+        if magic != MAGIC:
+            raise Malformed("a frame does not begin as one")
+        if header_size > MAX_HEADER or body_size > MAX_BODY:
+            raise Malformed("a frame is larger than allowed")
+        begin = PREFIX.size + header_size
+        end = begin + body_size
+        if len(self._ahead) < end:
+            return None
+        header, body = bytes(self._ahead[PREFIX.size : begin]), self._ahead[begin:end]
+        del self._ahead[:end]
+        return header, body, nonce
 
 
 class Output:
@@ -147,7 +195,7 @@ class Channel:
     def __init__(self, reader: int, writer: int, printed: int | None = None) -> None:
         self.reader, self.writer, self.printed = reader, writer, printed
         self.output = Output()
-        self._ahead = bytearray()  # bytes that were read but not returned yet
+        self._frames = Frames()
         self._held = bytearray()  # frames that the next `flush` writes
         for fd in {reader, writer} if printed is not None else ():
             _set_timeout(fd)
@@ -159,8 +207,7 @@ class Channel:
 
     def hold(self, header: bytes, buffers: list[bytes], nonce: int) -> None:
         """Queue one frame; `flush` writes it together with the others in the queue."""
-        self._held += PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), nonce)
-        self._held += b"".join((header, *buffers))
+        self._held += packed(header, buffers, nonce)
 
     def begin(self) -> None:
         """Send as much of the queue as fits now and ignore errors; `flush` sends the rest and raises them."""
@@ -184,26 +231,12 @@ class Channel:
         Malformed."""
         if deadline is not None and time.monotonic() >= deadline:
             raise TimedOut
-        self._await(PREFIX.size, deadline)
-        magic, header_size, body_size, nonce = PREFIX.unpack_from(self._ahead)
-        if magic != MAGIC:
-            raise Malformed("a frame does not begin as one")
-        if header_size > MAX_HEADER or body_size > MAX_BODY:
-            raise Malformed("a frame is larger than allowed")
-        begin = PREFIX.size + header_size
-        end = begin + body_size
-        self._await(end, deadline)
-        header, body = bytes(self._ahead[PREFIX.size : begin]), self._ahead[begin:end]
-        del self._ahead[:end]
-        return header, body, nonce
-
-    def _await(self, size: int, deadline: float | None) -> None:
-        """Read until `size` bytes are in the buffer."""
-        while len(self._ahead) < size:
+        while (frame := self._frames.take()) is None:
             try:
                 self._read_ahead()
             except BlockingIOError:
                 self._wait(deadline)
+        return frame
 
     def _read_ahead(self) -> None:
         try:
@@ -211,10 +244,8 @@ class Channel:
         except BlockingIOError:
             raise
         except OSError:
-            raise ChannelClosed from None
-        if not part:
-            raise ChannelClosed
-        self._ahead += part
+            part = b""
+        self._frames.add(part)
 
     def _wait(self, deadline: float | None, to_write: bool = False) -> None:
         """Wait until the channel is ready, and read the worker's output. Raises TimedOut, Flooded."""

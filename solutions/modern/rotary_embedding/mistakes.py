@@ -49,6 +49,16 @@ def pairs_the_halves(x, positions, base=10000.0):
     return np.concatenate([first * cos - second * sin, first * sin + second * cos], axis=-1)
 
 
+def pairs_the_halves_with_angles_of_neighbours(x, positions, base=10000.0):
+    """Position 0 is right. The angles are in pairs of neighbours, each twice in a row, and the numbers are
+    turned in pairs (i, i + d_head/2): two conventions in one formula. Here neighbours form a pair; which
+    numbers does your rotation exchange?"""
+    _require_pairs(x)
+    angles, half = _angles(x.shape[-1], positions, base).repeat(2, axis=-1), x.shape[-1] // 2
+    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+    return x * cos + np.concatenate([-x[..., half:], x[..., :half]], axis=-1) * sin
+
+
 def leaves_the_coordinates_in_halves(x, positions, base=10000.0):
     """Every number is right and stands in the wrong column: all first coordinates come before all second
     ones. They were taken in turn, and have to be put back in turn."""

@@ -78,6 +78,27 @@ def adds_the_means_up(model, micro_batches, ignore_index=-100):
     )
 
 
+def _plain_mean(logits, targets, ignore_index):
+    """The mean of the losses that count, as PyTorch takes it: NaN where none does."""
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=ignore_index)
+
+
+def averages_the_means_of_nothing(model, micro_batches, ignore_index=-100):
+    """Right where as many targets count in all micro-batches; else those of the short ones weigh too much,
+    and one in which none counts makes everything NaN: each mean was divided by the number of micro-batches. A
+    mean of means is no mean; what do all targets have in common?"""
+    return _accumulate(
+        model, micro_batches, ignore_index, count=lambda batches, _: len(batches), summed=_plain_mean
+    )
+
+
+@crude
+def adds_the_means_of_nothing_up(model, micro_batches, ignore_index=-100):
+    """The loss grows with the number of micro-batches, and one in which no target counts makes it NaN: each
+    mean is back-propagated as it is, and `.grad` adds them up. All together are to be one mean."""
+    return _accumulate(model, micro_batches, ignore_index, count=lambda *_: 1, summed=_plain_mean)
+
+
 @crude
 def forgets_to_divide(model, micro_batches, ignore_index=-100):
     """Loss and gradients are too large by the number of targets: they are sums. The mean over all targets
@@ -240,9 +261,7 @@ def divides_a_sum_of_nothing(model, micro_batches, ignore_index=-100):
         micro_batches,
         ignore_index,
         weight=lambda _, targets: _counted(targets, ignore_index),
-        summed=lambda logits, targets, ignored: F.cross_entropy(
-            logits.flatten(0, 1), targets.flatten(), ignore_index=ignored
-        ),
+        summed=_plain_mean,
     )
 
 

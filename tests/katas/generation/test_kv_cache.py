@@ -318,7 +318,7 @@ def work_curve(bounds, work, lengths):
 
 
 def work_of_a_step(student, d_model, num_heads, length):
-    """The operations of the step that brings the token after `length` others."""
+    """The operations of the step that brings the token after `length` others, if its result is right."""
     import torch
 
     generator = torch.Generator().manual_seed(length)
@@ -328,5 +328,11 @@ def work_of_a_step(student, d_model, num_heads, length):
     cache = student.KVCache()
     student.cached_attention(x[:, :length], w_qkv, w_out, num_heads, cache)
     with student.counting_flops() as work:
-        student.cached_attention(x[:, length:], w_qkv, w_out, num_heads, cache)
+        got = student.cached_attention(x[:, length:], w_qkv, w_out, num_heads, cache)
+    parts = (x @ w_qkv).view(1, length + 1, 3, num_heads, -1)
+    q, k, v = parts.permute(2, 0, 3, 1, 4)
+    shares = (q[..., -1:, :] @ k.mT / k.shape[-1] ** 0.5).softmax(dim=-1)
+    expected = (shares @ v).transpose(1, 2).reshape(1, 1, d_model) @ w_out
+    what = f"the output for the token after {length} others"
+    expect.close(got, expected, what, terms=length + 3 * d_model, roundings=8)
     return work.flops

@@ -156,6 +156,14 @@ def just_above_a_sum():
     return {"logits": torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64).log(), "p": 0.8 + 1e-9}
 
 
+@KATA.example
+def nearly_nothing():
+    """The smallest nucleus has one token: 1 - p is 1 here, and no mass is above it."""
+    import torch
+
+    return {"logits": torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, -1.0]]), "p": 1e-9}
+
+
 def filtered(student, logits, p):
     """The result, once it is known to be a tensor of the right shape."""
     result = student.top_p_filter(logits, p)

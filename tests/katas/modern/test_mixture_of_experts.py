@@ -239,7 +239,11 @@ def test_work_grows_with_top_k(student):
     mixture = loaded(student, 16, 256, 8, 2, weights)
     x = torch.randn(1, 8, 16, generator=torch.Generator().manual_seed(3))
     with student.counting_flops() as work:
-        mixture(x)
+        output, _ = run(mixture, x)
+    top, best = (x @ weights["router.weight"].mT).topk(2, dim=-1)
+    shares = top.softmax(dim=-1)
+    due = sum((shares * (best == e)).sum(-1, keepdim=True) * expert_of(weights, e, x) for e in range(8))
+    expect.close(output, due, "the output of 8 experts", terms=256 + 16, roundings=ROUNDINGS)
     chosen = 2 * 8 * 2 * 16 * 256 * 2
     expect.true(
         work.flops <= 2 * chosen,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import signal
 import sys
 
 from grader.worker.protocol import channel
+from grader.worker.protocol.channel import die_with_parent as die_with_parent
 from grader.worker.protocol.messages import environment
 
 CAPABILITIES_VERSION = 0x20080522
@@ -18,12 +18,6 @@ def hide() -> bool:
     """Forbid other processes, except root's, to read this process's memory and descriptors or to debug it.
     Return True on success."""
     return channel.control(channel.PR_SET_DUMPABLE, 0)
-
-
-def die_with_parent(parent: int | None = None) -> None:
-    """Have the kernel kill this process when its parent ends. Exit if `parent` has ended already."""
-    if channel.control(channel.PR_SET_PDEATHSIG, signal.SIGKILL) and parent not in (None, os.getppid()):
-        os._exit(0)
 
 
 def forget_environment() -> None:

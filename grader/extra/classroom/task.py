@@ -1,0 +1,304 @@
+"""Grade one file of a class: the task that is sent to a grader, the verdict that it returns, and graders in
+processes of this machine.
+
+The shape of a source: a digest of its syntax tree without names, comments, layout and stub code.
+
+Two files have the same shape if their tokens are equal after renaming. Names are numbered in the order in
+which they first appear, so `a = q - k` and `a = k - q` differ if `q` and `k` were used before.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import grader
+from grader.answer_keys import answers
+from grader.answer_keys.file import open_keyring
+from grader.cases.generation import SEED
+from grader.course.catalog import Course, KataInfo
+from grader.course.submission import Submission, SubmissionRejected, Unreadable, decoded, parse
+from grader.formats import account
+from grader.formats.account import sound
+from grader.grading.grader import Grader
+from grader.grading.session import GraderSettings, grade_read, open_grader, require_installed
+from grader.processes.pool import Lost, Pool
+from grader.report import CheckReport, KataReport, Report, to_json
+
+#: Shorter files are not compared: there are few ways to write five lines.
+FEWEST_TOKENS = 60
+
+
+class _Renamed(ast.NodeTransformer):
+    """Replace every name that the file itself binds by a number."""
+
+    def __init__(self, own: frozenset[str]) -> None:
+        self.own = own
+        self.numbers: dict[str, str] = {}
+
+    def visit(self, node: ast.AST) -> Any:
+        for part in ("id", "name", "arg", "asname"):
+            name = getattr(node, part, None)
+            if isinstance(name, str) and name in self.own:
+                setattr(node, part, self.numbers.setdefault(name, f"n{len(self.numbers)}"))
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            node.names = [self.numbers.get(name, name) for name in node.names]
+        _strip(node)
+        return super().generic_visit(node)
+
+
+def _strip(node: ast.AST) -> None:
+    """Remove docstrings and annotations, which do not affect the computation."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        node.returns = None
+    if isinstance(node, ast.arg):
+        node.annotation = None
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        node.body = [inner for inner in node.body if not _is_docstring(inner)]
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _bound(tree: ast.Module) -> frozenset[str]:
+    """Return the names that the file binds: parameters, variables, functions, classes."""
+    bound: set[str | None] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
+            bound.add(node.name)
+    return frozenset(name for name in bound if name)
+
+
+@lru_cache
+def _stub_statements(stub: str) -> frozenset[str]:
+    """Return the statements of a stub, each as text."""
+    return frozenset(map(ast.dump, ast.parse(stub).body))
+
+
+def shape(source: str, stub: str = "") -> tuple[str, int]:
+    """Return the digest of the source's shape and its number of tokens.
+
+    The digest is empty if the source cannot be parsed or contains nothing beyond the stub.
+    """
+    try:
+        tree, given = ast.parse(source), _stub_statements(stub)
+        tree.body = [node for node in tree.body if ast.dump(node) not in given and not _is_import(node)]
+        renamed = _Renamed(_bound(tree)).visit(tree)
+        text = ast.dump(renamed)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "", 0
+    tokens = sum(isinstance(node, ast.expr | ast.stmt | ast.operator) for node in ast.walk(renamed))
+    return (hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() if tokens else ""), tokens
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+@dataclass(frozen=True)
+class GraderOptions:
+    """The options with which the graders of a class are opened."""
+
+    root: Path
+    exercises: Path
+    katas: tuple[str, ...]
+    device: str = "cpu"
+    isolation: str = "best"
+    key: Path | None = None
+    secret: Path | None = None
+    seed: int = SEED
+
+    @property
+    def course(self) -> Course:
+        return Course(self.root, self.exercises)
+
+    @property
+    def digested(self) -> tuple[object, ...]:
+        """The options on which a verdict depends, for the digest of the grading setup."""
+        return self.device, self.isolation
+
+    @property
+    def grader_settings(self) -> GraderSettings:
+        """The options that are passed on to `open_grader`."""
+        return GraderSettings(self.device, self.isolation, self.key, self.secret, self.seed)
+
+    def kata_infos(self) -> list[KataInfo]:
+        course = self.course
+        return [course.kata_info(name) for name in self.katas]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One source to grade."""
+
+    kata: str
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The report of one kata as JSON, with the values that are stored and counted."""
+
+    status: str
+    score: int
+    max_score: int
+    report: str
+    shape: str = ""
+    tokens: int = 0
+    cause: str = ""  # a digest of the failures if no mistake explains them, see `cause`
+    fault: str = field(default="", compare=False)  # the grader's own error, in which case there is no verdict
+
+
+def judge(judging: Grader, info: KataInfo, task: Task) -> Verdict:
+    """Grade one source; return a verdict on every source, readable or not. Raises LibraryMissing."""
+    require_installed(info)
+    label, sources = f"{info.name}.py", list[Submission]()
+    try:
+        source = decoded(task.data, label)
+    except Unreadable as refused:
+        return unreadable(info, refused)
+
+    def read() -> Submission:
+        sources.append(parse(info, source, label))
+        if not sources[0].touched:
+            raise StubUnchanged
+        require_installed(sources[0])  # a student's file is no error because this machine lacks PyTorch
+        return sources[0]
+
+    try:
+        kata = grade_read(judging, info, read).report
+    except StubUnchanged:
+        kata = info.unjudged("not_started", f"Not started yet: {info.name}.py is as it was handed out.")
+    report = Report(
+        (replace(kata, digest=task.digest),), judging.device, judging.isolation, judging.provenance
+    )
+    source_shape = shape(sources[0].source, stub_of(judging.course, info)) if sources else ("", 0)
+    return verdict_of(report, *source_shape)
+
+
+class StubUnchanged(Exception):
+    """Raised if the file is the unchanged stub."""
+
+
+def stub_of(course: Course, info: KataInfo) -> str:
+    path = course.stub(info)
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+#: The stored statuses of files that were not judged: one that ended too many grading processes, and one that
+#: could not be read. Their reports say `error`.
+PUT_ASIDE, UNREADABLE = "put_aside", "unreadable"
+
+
+def put_aside(info: KataInfo) -> Verdict:
+    """Return the verdict on a file that nobody could judge, so that no later run tries it again."""
+    text = f"{info.name}.py ended the grading process twice, and was put aside."
+    return replace(unreadable(info, Unreadable(text)), status=PUT_ASIDE)
+
+
+def unreadable(info: KataInfo, refused: SubmissionRejected) -> Verdict:
+    """Return the verdict on a file that could not be read, and so was not judged."""
+    return replace(verdict_of(Report((info.unjudged("error", str(refused)),))), status=UNREADABLE)
+
+
+def verdict_of(report: Report, shape: str = "", tokens: int = 0) -> Verdict:
+    kata = report.katas[0]
+    text = sound(json.dumps(to_json(report), ensure_ascii=False, separators=(",", ":")))
+    return Verdict(kata.status, kata.score, kata.max_score, text, shape, tokens, cause(kata))
+
+
+def cause(kata: KataReport) -> str:
+    """Return a digest of the failing checks; empty if all pass or a mistake explains them."""
+    failing = account.wrong(kata)
+    if not failing or kata.mistake:
+        return ""
+    failures = json.dumps([_failure(check) for check in failing])
+    return hashlib.sha256(failures.encode()).hexdigest()
+
+
+def _failure(check: CheckReport) -> tuple[Any, ...]:
+    answer = check.got if check.got is not None else check.message
+    return check.name, check.status, check.counterexample, answer
+
+
+def judging_digests(options: GraderOptions) -> dict[str, str]:
+    """Return, for each kata, a digest of all that a verdict depends on except the source. Raises
+    KeyUnusable."""
+    course, infos = options.course, options.kata_infos()
+    keyring = open_keyring(course, infos, options.key, options.secret)
+    key = keyring.digest if keyring else ""
+    return {info.name: judging_digest(options, course, info, key) for info in infos}
+
+
+def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: str) -> str:
+    """Return a digest of all that a verdict depends on except the source: grader, kata, key, libraries."""
+    parts = [info.path]
+    if not key:
+        reference = course.solution(info, "reference")
+        parts += [path for path in (reference, *course.mistakes(info)) if path.is_file()]
+    torch = version("torch") if "torch" in info.libraries and find_spec("torch") else ""
+    return answers.digest(parts, options.seed, grader.__version__, torch, key, *options.digested)
+
+
+TASK_SECONDS = 1800.0  # wall-clock time, after which a grading process counts as lost
+#: Not PyTorch: it is imported after the fork server of NumPy workers has started.
+PRELOADED = ("numpy", __name__)
+
+
+class LocalPool:
+    """Graders in processes of this machine. They start with the first tasks: a run in which nothing is to be
+    judged starts none. The processes have never held another student's work when they start."""
+
+    def __init__(self, options: GraderOptions, size: int = 0) -> None:
+        self.options = options
+        self.judging: Mapping[str, str] = judging_digests(options)
+        opens = partial(_open_judge, options)
+        self.processes = Pool[Task, Verdict](opens, size, preload=PRELOADED, seconds=TASK_SECONDS)
+
+    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
+        """Yield verdicts in any order; a task whose grader was lost is sent to another one, once."""
+        for task, verdict in self.processes.run(tasks):
+            if isinstance(verdict, Lost):
+                verdict = put_aside(self.options.course.kata_info(task.kata))
+            yield task, verdict
+
+    def close(self) -> None:
+        """End all processes."""
+        self.processes.close()
+
+
+@contextmanager
+def _open_judge(options: GraderOptions) -> Iterator[Callable[[Task], Verdict]]:
+    """Open a grader and return a function that gives a verdict on each task."""
+    infos = {info.name: info for info in options.kata_infos()}
+    grader, source = open_grader(options.course, list(infos.values()), options.grader_settings)
+
+    def judged(task: Task) -> Verdict:
+        try:
+            return judge(grader, infos[task.kata], task)
+        except Exception as error:  # a fault of the grader costs no points, and other files are still graded
+            if os.environ.get("DOJO_DEBUG"):
+                raise
+            return Verdict("error", 0, 0, "", fault=f"{type(error).__name__}: {error}")
+
+    with closing(source):
+        yield judged

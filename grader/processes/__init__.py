@@ -1,0 +1,1 @@
+"""Start, limit and end processes of the grader, and share tasks among them."""
