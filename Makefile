@@ -23,7 +23,7 @@ grade: $(READY)
 # The same course in the browser, on a free port if DOJO_PORT is 0.
 page: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[page]'
-	@$(BIN)/grade --page --port $(DOJO_PORT)
+	@$(BIN)/grade page --port $(DOJO_PORT)
 
 install: $(INSTALLED)
 
@@ -47,7 +47,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
-# The grader with the course and its answer keys, without solutions: pip install dist/*.whl; grade --start DIR
+# The grader with the course and its answer keys, without solutions: pip install dist/*.whl; grade start DIR
 wheel: $(INSTALLED)
 	$(BIN)/kata wheel dist
 

@@ -135,8 +135,8 @@ def use(wheel: Path, place: Path) -> None:
         return run(place, *offline, python / command[0], *command[1:], cwd=cwd, code=code, **CLOSED_PORT)
 
     expect(wheel.name.split("-")[1], student("grade", "--version"))
-    expect("katas written", student("grade", "--start", "dojo"))
-    told("grade --start", "writes the course")
+    expect("katas written", student("grade", "start", "dojo"))
+    told("grade start", "writes the course")
     course = place / "dojo"
     for name, (old, new) in WRONG.items():
         right = (ROOT / "solutions" / name / "reference.py").read_text("utf-8")
@@ -151,12 +151,12 @@ def use(wheel: Path, place: Path) -> None:
             (place / "class" / who).mkdir(parents=True, exist_ok=True)
             shutil.copy(file, place / "class" / who)
         told(f"grade {kata}", "10 / 10 for the reference, ✗ for a wrong answer")
-    expect("causal_mask", student("grade", "--see", "--text", cwd=course))
-    told("grade --see --text", "shows the decoder")
+    expect("causal_mask", student("grade", "see", "--text", cwd=course))
+    told("grade see --text", "shows the decoder")
     student("kata", "grade", place / "class", "--output", place / "grades", cwd=course)
     expect("bob", (place / "grades" / "canvas.csv").read_text("utf-8"))
     told("kata grade", "grades a class of two")
-    told("grade --page", student("python", "-c", REQUEST, python / "grade", cwd=course).strip())
+    told("grade page", student("python", "-c", REQUEST, python / "grade", cwd=course).strip())
 
 
 #: Starts the page, asks for it once, and stops it; runs where the server runs, since that network is its own.

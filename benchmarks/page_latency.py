@@ -55,7 +55,7 @@ content.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles
 
 def serve(course: Path) -> tuple[subprocess.Popen[str], str]:
     """Start the page and return its process and its address."""
-    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(course)]
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "page", "--course", str(course)]
     server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert server.stdout
     found = re.search(r"http://\S+", server.stdout.readline())

@@ -71,8 +71,8 @@ def contenders(exercises: Path) -> list[Contender]:
     pytest = (python, "-m", "pytest", "-p", "no:cacheprovider", laws, "--student=reference")
     return [
         Contender("`import numpy`", [(python, "-c", "import numpy")]),
-        Contender("`grade --list`", [("grade", "--list")], "`import numpy`", 0.95),
-        Contender("`grade --hint softmax`", [("grade", "--hint", "softmax")], "`import numpy`", 0.95),
+        Contender("`grade list`", [("grade", "list")], "`import numpy`", 0.95),
+        Contender("`grade hint softmax`", [("grade", "hint", "softmax")], "`import numpy`", 0.95),
         Contender("`grade softmax`", [grade("softmax")], "`import numpy`", 1.8),
         Contender("its laws under pytest", [pytest], "`import numpy`"),
         Contender("`grade softmax`, first time", [grade("softmax")], "`import numpy`", clears_cache=True),

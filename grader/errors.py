@@ -5,6 +5,10 @@ class CourseError(Exception):
     """A file or a name in the course is wrong; the message says which one, and what would be right."""
 
 
+class NoSuchKata(CourseError):
+    """No kata of the course has this name."""
+
+
 class KataError(Exception):
     """A kata's declaration is wrong; the message says what is wrong and how to correct it."""
 

@@ -130,7 +130,7 @@ class Kata:
         title: A short title.
         source: The papers or books that the kata follows, with their sections.
         hints: Hints, from a nudge to nearly the answer.
-        hint_for: The number of the hint that speaks of a mistake, by the mistake's name; `grade --hint`
+        hint_for: The number of the hint that speaks of a mistake, by the mistake's name; `grade hint`
             begins with it.
         library: The array library that the kata uses.
         libraries: The libraries in which it may be answered; see docs/libraries.md. By default its own, and

@@ -1,4 +1,4 @@
-"""What `grade --see` shows of this course: the decoder that a student's functions make."""
+"""What `grade see` shows of this course: the decoder that a student's functions make."""
 
 from __future__ import annotations
 

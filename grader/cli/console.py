@@ -30,10 +30,12 @@ from grader.course.state import note_for
 from grader.course.submission import NAMES
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
+from grader.formats import NAMES as FORMATS
 from grader.formats import Document, account, documents, terminal
 from grader.formats.account import in_markdown, paragraphs, words
 from grader.formats.terminal import View
 from grader.grading.standings import Standing, listed, matches, standings
+from grader.plugins import PluginFailed
 from grader.report import KataReport, Report
 from grader.report_texts import harmless
 
@@ -120,7 +122,7 @@ def bar(found: list[Standing], ascii_only: bool = False) -> str:
 def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) -> str:
     """Return the welcome text: the list of katas, the file to open first and `how` it is graded."""
     greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
-    how = how or f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}"
+    how = how or f"Then run:  grade {first.name}      stuck?  grade hint {first.name}"
     begin = f"Start with {from_here(course.stub(first))}: its docstring is the statement.\n{how}\n"
     return f"{paragraphs(greeting, width)}\n\n{kata_list(course, width=width)}\n{paragraphs(begin, width)}"
 
@@ -240,11 +242,22 @@ class ReportOutput:
             raise CourseError(f"The report cannot be written to {self.output}: {what}.")
 
     def write(self, report: Report, view: terminal.View = terminal.DEFAULT) -> None:
-        """Write the report in every requested format; `view` is for the terminal's. Raises CourseError."""
+        """Write the report in every requested format; `view` is for the terminal's. Raises CourseError, and
+        PluginFailed at the end if a format of another package has raised an error."""
+        failed = None
         for form in self.forms:
             for number, document in enumerate(documents(form)):
-                text = terminal.render(report, view) if form == "terminal" else document.render(report)
+                try:
+                    text = terminal.render(report, view) if form == "terminal" else document.render(report)
+                except Exception as error:
+                    if form in FORMATS:
+                        raise
+                    failed = PluginFailed(f"The format `{form}` has failed; points and other reports stand.")
+                    failed.__cause__ = error
+                    break
                 self._write_document(document, text, is_main=number == 0)
+        if failed:
+            raise failed
 
     def _write_document(self, document: Document, text: str, is_main: bool) -> None:
         channel = os.environ.get(document.channel, "") if document.channel else ""
@@ -362,9 +375,7 @@ class Console:
         if kata.status == "error":
             width = self.view.width if sys.stderr.isatty() else 0
             if path.name == f"{kata.name}.py" and not os.path.lexists(path):
-                kata = replace(
-                    kata, message=f"{kata.message} grade --again {kata.name} brings the stub back."
-                )
+                kata = replace(kata, message=f"{kata.message} grade again {kata.name} brings the stub back.")
             click.echo(linked(error_text(kata, width), self.view, [path]), err=True)
         elif self.live:
             text = terminal.render_kata(kata, self.view)

@@ -1,4 +1,4 @@
-"""`grade --doctor`: what this machine has of all that grading uses."""
+"""`grade doctor`: what this machine has of all that grading uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `grade`.
+"""The command `grade`: a group of commands, and the grading of katas for all other words.
 
 Listing the katas and giving a hint do not need NumPy, so the modules that import it are imported later.
 """
@@ -6,92 +6,286 @@ Listing the katas and giving a hint do not need NumPy, so the modules that impor
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
-import shlex
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 import grader
 from grader.cli.options import (
-    FAILED,
-    NO_KATAS,
-    PASSED,
+    ALL_OPTIONS,
     WIDEST,
+    FormatName,
+    FormatOption,
     GradeOptions,
-    GuardedCommand,
     KataNames,
-    columns,
+    PluggedGroup,
+    ascii_option,
     course_option,
+    device_option,
+    exercises_option,
+    guarded,
+    isolation_option,
+    key_option,
+    no_search_option,
+    opened,
+    plan_option,
+    search_option,
+    secret_option,
 )
-from grader.course.catalog import Course, KataInfo, open_course
-from grader.course.state import CourseState
+from grader.course.catalog import Course, KataInfo, find_course, open_course
+from grader.course.files import from_here
 from grader.course.submission import is_notebook
-from grader.errors import CourseError
-from grader.formats import NAMES as FORMATS
+from grader.errors import CourseError, NoSuchKata
 from grader.formats import Detail
-from grader.formats.account import one_line, paragraphs
+from grader.plugins import GRADE as COMMANDS
 
-#: Words that are typed without dashes, and the options that they mean.
-WORDS = {
-    "list": "list_katas",
-    "all": "all_katas",
-    "next": "next_kata",
-    **{name: name for name in ("hint", "solution", "again", "reset", "see", "speak", "page", "doctor")},
+#: The commands that were options in 1.0: the parameter of each option, and the command. The first one that is
+#: given counts.
+OLD_COMMANDS = {
+    "folder": "start",
+    "see": "see",
+    "speak": "speak",
+    "page": "page",
+    "list_katas": "list",
+    "next_kata": "next",
+    "protect": "protect",
+    "doctor": "doctor",
+    "again": "again",
+    "reset": "reset",
+    "solution": "solution",
+    "hint": "hint",
 }
-#: The options that say something about another one.
-OPTIONS_OF = {
+#: The options that say something about one of these commands.
+OLD_OPTIONS = {
+    "library": "start",
     **dict.fromkeys(("text", "tokens", "mine"), "see"),
     **dict.fromkeys(("without", "with_", "inside"), "speak"),
+    "port": "page",
+    "against": "protect",
+}
+#: Options that `grade --help` leaves out and `grade help options` shows.
+RARE = {
+    *("submission", "exercises", "plan", "once", "screen", "device", "isolation", "search", "no_search"),
+    *("show_output", "key", "secret"),
 }
 ON_WINDOWS = "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/windows.md."
 
 
+class Grade(PluggedGroup):
+    """`grade COMMAND …` runs a command; `grade KATA …` and `grade` alone grade.
+
+    Options of a command may stand before its name or behind it. After `--` a word is always a kata.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = self._place_of_command(ctx, args)
+        if at is None:
+            ctx.allow_interspersed_args = True  # options may stand behind the names of katas
+            return click.Command.parse_args(self, ctx, args)
+        ctx.args = [args[at], *args[:at], *args[at + 1 :]]
+        return ctx.args
+
+    def _place_of_command(self, ctx: click.Context, args: list[str]) -> int | None:
+        """Return where the name of a command stands in the arguments; None if they ask for a grading."""
+        values = self._values(ctx, args)
+        words = values.get("names")  # a value of click's own if there are none
+        if not isinstance(words, tuple | list) or any(values.get(old) for old in OLD_COMMANDS):
+            return None
+        at = len(args) - len(words)
+        if not words or (at and args[at - 1] == "--"):
+            return None
+        word = words[0]
+        if word in COMMANDS:
+            return at
+        if not word.replace("-", "_").isidentifier():
+            return None
+        ctx.allow_interspersed_args = True  # the course may be named behind the word
+        if _is_kata(word, self._values(ctx, args).get("course")):
+            return None
+        return at if word in self.plugged().found else None
+
+    def _values(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
+        """Return the parameters as they are typed; none if the arguments are wrong."""
+        try:
+            return self.make_parser(ctx).parse_args(list(args))[0]
+        except click.UsageError:
+            return {}
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with guarded(ctx):
+            if not ctx.args:
+                return click.Command.invoke(self, ctx)
+            name, command, arguments = self.resolve_command(ctx, ctx.args)
+            assert name is not None
+            assert command is not None
+            inner = None
+            try:
+                with command.make_context(name, arguments, parent=ctx) as inner:
+                    return command.invoke(inner)
+            finally:
+                _mention_kata(name, inner.params.get("course") if inner else None)
+
+    def own_commands(self) -> Iterable[str]:
+        return COMMANDS
+
+    def own_command(self, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[OPTIONS] [NAMES]...")
+        formatter.write_usage(ctx.command_path, "COMMAND [OPTIONS] ...", prefix=" " * len("Usage: "))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, and then the options that are often needed, or all."""
+        self.format_commands(ctx, formatter)
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        shown = [one for one in options if ctx.meta.get(ALL_OPTIONS) or one.name not in RARE]
+        records = [record for one in shown if (record := one.get_help_record(ctx))]
+        with formatter.section("Options of grading"):
+            formatter.write_dl(records)
+
+
+def _is_kata(word: str, folder: str | None) -> bool:
+    """Return whether a word means a kata or several; no plug-in takes its name away."""
+    with contextlib.suppress(Exception):  # the grading says what is wrong
+        return bool(open_course(Path(folder) if folder else None).katas_meant(word))
+    return False
+
+
+def _mention_kata(name: str, folder: Path | None) -> None:
+    """Say how a kata is graded that has the name of a command."""
+    with contextlib.suppress(CourseError, OSError):
+        root = folder or find_course(Path.cwd())
+        for found in root.glob(f"tests/katas/*/test_{name}.py"):
+            path = from_here(root / "exercises" / found.parent.name / f"{name}.py")
+            click.echo(f"`{name}` is a command, and a kata here. Grade the kata: grade {path}", err=True)
+
+
+class _Words(click.Argument):
+    """The words of a grading, which are no part of how a command is used."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature is click's
+        return []
+
+
+class KatasOrCommands(KataNames):
+    """Names of katas; in the first place the shell completes the names of commands too."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        katas = super().shell_complete(ctx, param, incomplete)
+        if ctx.params.get("names"):
+            return katas
+        found = [name for name in COMMANDS if name.startswith(incomplete) and name != "help"]
+        return [CompletionItem(name) for name in found] + katas
+
+
+def _old_spellings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what 1.0 had as options and is a command now, with the options of these commands; hidden."""
+    flags = {"with_": "--with", "list_katas": "--list", "next_kata": "--next"}
+    names = ("list_katas", "next_kata", "hint", "solution", "again", "reset", "protect", "doctor")
+    for name in (*names, "see", "page", "speak", "text", "mine", "inside"):
+        option = click.option(flags.get(name, f"--{name}"), name, is_flag=True, hidden=True)
+        function = option(function)
+    for name in ("without", "with_"):
+        function = click.option(flags.get(name, f"--{name}"), name, multiple=True, hidden=True)(function)
+    folder, path = click.Path(path_type=Path, file_okay=False), click.Path(path_type=Path)
+    options = (
+        click.option("--start", "folder", type=folder, hidden=True),
+        click.option("--library", type=click.Choice(["numpy", "torch"]), hidden=True),
+        click.option("--port", type=click.IntRange(0, 65535), default=0, hidden=True),
+        click.option("--tokens", hidden=True),
+        click.option("--against", type=path, hidden=True),
+    )
+    for option in options:
+        function = option(function)
+    return function
+
+
+@click.group(
+    cls=Grade,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
+    epilog="All options: grade help options. Options of a command: grade list --help.",
+)
+@click.argument("names", nargs=-1, cls=_Words, type=KatasOrCommands())
+@click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
+@click.option(
+    "--submission",
+    type=click.Path(path_type=Path),
+    help="Grade what this folder or zip file holds: files are found by their names, as in a class.",
+)
+@click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
+@click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")
+@click.option("--screen", is_flag=True, help="Clear the screen before each report of the loop.")
+@click.option("--full", "detail", flag_value="full", help="Show every check with its counterexample.")
+@click.option("--brief", "detail", flag_value="brief", help="Show one line for each kata.")
+@click.option("--snippet", "detail", flag_value="snippet", help="Show a failing call as Python code.")
+@click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
+@ascii_option
+@click.option(
+    "--format",
+    "forms",
+    cls=FormatOption,
+    type=FormatName(),
+    multiple=True,
+    default=["terminal"],
+)
+@click.option(
+    "--output",
+    "--out",
+    "output",
+    help="Write the report to this file; several formats go to this folder.",
+)
+@course_option
+@exercises_option
+@plan_option
+@device_option
+@isolation_option
+@search_option
+@no_search_option
+@key_option
+@secret_option
+@_old_spellings
+@click.version_option(grader.__version__, prog_name="grade")
+@click.pass_context
+def grade(ctx: click.Context, /, names: tuple[str, ...], detail: Detail | None, **options: Any) -> None:
+    """Grade katas: those named, or all that are begun. Or run a command."""
+    for option, name in OLD_COMMANDS.items():
+        if options[option]:
+            command = grade.get_command(ctx, name)
+            assert command is not None
+            given = {one.name: ctx.params[one.name] for one in command.params if one.name in ctx.params}
+            ctx.invoke(command, **given)
+            return
+    for option, name in OLD_OPTIONS.items():
+        if options[option]:
+            usage = f"grade {name} DIR" if name == "start" else f"grade {name}"
+            dashed = f"--{option.rstrip('_')}"
+            raise CourseError(f"`{dashed}` goes with `grade {name}`: {usage} {dashed}.")
+    terms = {key: options[key] for key in GradeOptions._fields if key in options}
+    sys.exit(run(GradeOptions(names, detail=detail or "normal", **terms)))
+
+
 def run(options: GradeOptions) -> int:
-    """Run `grade` with these options and return the exit code. Raises CourseError for wrong input."""
-    if options.start:
-        return _start(options.start, options.library or "")
-    if options.library:
-        raise CourseError(f"`--library` goes with `--start`: grade --start DIR --library {options.library}.")
-    course = open_course(options.course, options.exercises)
-    options = _with_words_as_options(course, options)
-    if options.remembers and (trouble := CourseState(course).trouble()):
-        click.echo(trouble, err=True)
-    if options.see:
-        return _see(course, options)
-    if options.speak:
-        return _speak(course, options)
-    _require_see(options)
-    if options.plan:
-        course = course.limited_to(options.plan)
-    if options.page:
-        from grader.cli.page import run_page
-
-        return run_page(course, options)
-    if options.port:
-        raise CourseError("`--port` goes with `--page`: grade --page --port 8080.")
+    """Grade with these options and return the exit code. Raises CourseError for wrong input."""
+    course = opened(options)
     words = [name for name in options.names if not is_notebook(Path(name))]
-    if options.names and all(map(course.means_all, options.names)):
+    if options.names and (all(map(course.means_all, options.names)) or _is_old_word(course, options.names)):
         options, words = options._replace(names=(), all_katas=True), []
-    infos = list(dict.fromkeys(info for word in words for info in course.katas_meant(word)))
-    if options.list_katas:
-        return _list(course)
-    if options.next_kata:
-        return _tell_next(course)
-    if options.protect:
-        return _protect(course, options.against)
-    if options.doctor:
-        return _examine(course, options)
-    if options.again or options.reset:
-        return _bring_back(course, infos, options)
-    if options.solution:
-        from grader.cli.practice import show_solution
-
-        return show_solution(course, infos)
-    if options.hint:
-        return _give_hint(course, infos)
+    infos = list(dict.fromkeys(info for word in words for info in _meant(course, word, words)))
     if _is_loop(options):
         from grader.cli.loop import run_loop
 
@@ -103,49 +297,28 @@ def run(options: GradeOptions) -> int:
     return (grade_submission if options.submission else grade_files)(course, infos, options)
 
 
-def _with_words_as_options(course: Course, options: GradeOptions) -> GradeOptions:
-    """Return the options; `list`, `hint` and the like without dashes mean the options, unless a kata has that
-    name."""
-    first, *others = options.names or ("",)
-    if first not in WORDS or list(course.root.glob(f"tests/katas/*/test_{first}.py")):
-        return options
-    meant: dict[str, Any] = {WORDS[first]: True}
-    return options._replace(names=tuple(others), **meant)
+def _is_old_word(course: Course, names: tuple[str, ...]) -> bool:
+    """Return whether the words are `grade all`, which 1.0 took for `grade --all`."""
+    return names == ("all",) and "all" not in course.katas
 
 
-def _start(folder: Path, library: str) -> int:
-    """Write the course of this installation into a folder and print how to go on."""
-    from grader.cli.starter import start
-    from grader.values.formatting import counted
+def _meant(course: Course, word: str, words: list[str]) -> list[KataInfo]:
+    """Return the katas that a word means. Raises CourseError, which names a command that is like it."""
+    try:
+        return course.katas_meant(word)
+    except NoSuchKata:
+        commands = grade.list_commands(click.get_current_context())
+        if word in commands and word != words[0]:
+            others = " ".join(other for other in words if other != word)
+            raise CourseError(
+                f"There is no kata called `{word}`. A command comes first: grade {word} {others}"
+            ) from None
+        import difflib
 
-    outcome = start(folder, library)
-    katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
-    click.echo(f"{katas} written to {folder}. Begin:  cd {shlex.quote(str(folder))} && grade")
-    for note in outcome.notes("course"):
-        click.echo(note)
-    return PASSED
-
-
-def _see(course: Course, options: GradeOptions) -> int:
-    """Show the student's functions at work."""
-    from grader.cli.speak import see
-
-    return see(course, options)
-
-
-def _speak(course: Course, options: GradeOptions) -> int:
-    """Let the student's functions write a text."""
-    from grader.cli.speak import speak
-
-    return speak(course, options)
-
-
-def _require_see(options: GradeOptions) -> None:
-    """Raise CourseError for an option that goes with `--see` or `--speak` alone."""
-    for name, other in OPTIONS_OF.items():
-        if getattr(options, name):
-            name = name.rstrip("_")
-            raise CourseError(f"`--{name}` goes with `--{other}`: grade --{other} --{name}.")
+        near = difflib.get_close_matches(word.lower(), [*course.katas, *commands], n=1)
+        if not near or near[0] not in commands or near[0] == word:
+            raise
+        raise CourseError(f"There is no kata called `{word}`. Did you mean `grade {near[0]}`?") from None
 
 
 def _is_loop(options: GradeOptions) -> bool:
@@ -154,170 +327,6 @@ def _is_loop(options: GradeOptions) -> bool:
 
     asked = (options.names, options.file, options.submission, options.once, options.all_katas, options.output)
     return not any(asked) and options.forms == ("terminal",) and has_keyboard()
-
-
-def _list(course: Course) -> int:
-    """Print all katas, with a mark on those that are begun."""
-    from grader.cli.console import kata_list
-
-    click.echo(kata_list(course, width=columns()), nl=False)
-    return PASSED
-
-
-def _tell_next(course: Course) -> int:
-    """Print the first kata that does not pass. Raises CourseError if there are no katas."""
-    from grader.grading.standings import next_line, standings
-
-    if not course.katas:
-        raise CourseError(NO_KATAS)
-    click.echo(paragraphs(next_line(course, standings(course)), columns()))
-    return PASSED
-
-
-def _protect(course: Course, against: Path | None) -> int:
-    """Print how the files that judge differ from the release, also into the summary of a workflow."""
-    from grader.cli.console import append_to_summary
-    from grader.course.release_manifest import differences
-
-    found = differences(course.root, against)
-    for line in found:
-        click.echo(one_line(line))
-    if not found:
-        click.echo("Every file that judges is as it came.")
-    append_to_summary(found)
-    return FAILED if found else PASSED
-
-
-def _examine(course: Course, options: GradeOptions) -> int:
-    """Print what this machine has."""
-    from grader.cli.doctor import report
-
-    click.echo(report(course, options), nl=False)
-    return PASSED
-
-
-def _bring_back(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
-    """Bring back stubs. Raises CourseError for `--again` without a name."""
-    from grader.cli.practice import bring_back
-
-    if options.again and not infos:
-        name = next(iter(course.katas), "NAME")
-        raise CourseError(f"`--again` goes with the name of a kata: grade --again {name}.")
-    return bring_back(course, infos or list(course.katas.values()), are_all=options.reset)
-
-
-def _give_hint(course: Course, infos: list[KataInfo]) -> int:
-    """Print the next hint of one kata. Raises CourseError unless exactly one kata is named."""
-    if len(infos) != 1:
-        name = next(iter(course.katas), "NAME")
-        raise CourseError(f"`--hint` goes with the name of one kata: grade --hint {name}.")
-    from grader.course.state import next_hint
-
-    click.echo(paragraphs(next_hint(course, infos[0]), columns()))
-    return PASSED
-
-
-@click.command(
-    cls=GuardedCommand,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
-)
-@click.version_option(grader.__version__, prog_name="grade")
-@click.argument("names", nargs=-1, type=KataNames())
-@click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
-@click.option(
-    "--submission",
-    type=click.Path(path_type=Path),
-    help="Grade what this folder or zip file holds: files are found by their names, as in a class.",
-)
-@course_option
-@click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
-@click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")
-@click.option("--plan", default="", help="Take the katas of one plan alone, such as lab; see docs/paths.md.")
-@click.option("--protect", is_flag=True, help="List what was changed in a release or added to it.")
-@click.option("--against", type=click.Path(path_type=Path), help="With --protect: compare with this release.")
-@click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
-@click.option("--next", "next_kata", is_flag=True, help="Say which kata is next: the first not passed.")
-@click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
-@click.option("--solution", is_flag=True, help="Show the reference of a kata that you have passed.")
-@click.option("--again", is_flag=True, help="Bring back the stub of a kata, to solve it again; asks once.")
-@click.option("--reset", is_flag=True, help="Bring back the stubs of a track, or of all; asks once.")
-@click.option(
-    "--start",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write the course that is installed with the grader into this folder.",
-)
-@click.option(
-    "--library",
-    type=click.Choice(["numpy", "torch"]),
-    help="With --start: write NumPy katas as stubs in PyTorch.",
-)
-@click.option("--doctor", is_flag=True, help="Show what this machine has of all that grading uses.")
-@click.option("--see", is_flag=True, help="Show your functions at work, as a page; NAMES are its sections.")
-@click.option("--page", is_flag=True, help="Open the course in the browser: write there, judged as you type.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --page: use this port.")
-@click.option("--text", is_flag=True, help="With --see: show it in the terminal.")
-@click.option("--tokens", metavar="TEXT", help="With --see: run on these words.")
-@click.option("--mine", is_flag=True, help="With --see, --speak: use functions that do not pass as well.")
-@click.option("--speak", is_flag=True, help="Let your functions write a text, after these words.")
-@click.option(
-    "--without", multiple=True, metavar="PART", help="With --speak: leave a part out, to see what it does."
-)
-@click.option(
-    "--with",
-    "with_",
-    multiple=True,
-    metavar="NAME[=VALUE]",
-    help="With --speak: write so.",
-)
-@click.option("--inside", is_flag=True, help="With --speak: show what each token was chosen from.")
-@click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
-@click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")
-@click.option("--screen", is_flag=True, help="Clear the screen before each report of the loop.")
-@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-@click.option(
-    "--format",
-    "forms",
-    type=click.Choice(FORMATS),
-    metavar="NAME",
-    multiple=True,
-    default=["terminal"],
-    show_default=True,
-    help=f"What the report is for: {', '.join(FORMATS)}. Can be given several times.",
-)
-@click.option(
-    "--isolation",
-    type=click.Choice(["required", "best", "none"]),
-    default="best",
-    show_default=True,
-    help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
-)
-@click.option("--full", "detail", flag_value="full", help="Show every check with its counterexample.")
-@click.option("--brief", "detail", flag_value="brief", help="Show one line for each kata.")
-@click.option("--snippet", "detail", flag_value="snippet", help="Show a failing call as Python code.")
-@click.option(
-    "--search",
-    type=click.FloatRange(min=0),
-    default=2.0,
-    show_default=True,
-    help="Look for the place of a mistake without a name for so many seconds of CPU time.",
-)
-@click.option("--no-search", is_flag=True, help="Do not look for the place of a mistake.")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
-@click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
-@click.option("--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder.")
-@click.option("--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret.")
-@click.option(
-    "--output",
-    "--out",
-    "output",
-    help="Write the report, or the page of --see, to this file; several formats go to this folder.",
-)
-def grade(names: tuple[str, ...], detail: Detail | None, **options: Any) -> None:
-    """Grade katas: those named, or all that are begun."""
-    if names == ("help",):
-        click.echo(click.get_current_context().get_help())
-        return
-    sys.exit(run(GradeOptions(names=names, detail=detail or "normal", **options)))
 
 
 def compute_in_one_thread() -> None:
@@ -340,4 +349,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder, which `-m` puts there and where a submission may lie
     main()

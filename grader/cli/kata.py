@@ -10,7 +10,7 @@ import click
 
 import grader
 from grader.cases.generation import SEED
-from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
+from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, PluggedGroup, course_option
 from grader.course.catalog import Course, open_course, shorten
 from grader.extra.authoring.release import WORKFLOWS
 from grader.formats.account import one_line
@@ -29,7 +29,7 @@ unverified_option = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=PluggedGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(grader.__version__, prog_name="kata")
 def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""
@@ -358,12 +358,12 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 @names_argument
 @key_seed_option
 @unverified_option
-@click.option("--solutions", is_flag=True, help="Put the references in, for `grade --solution`.")
+@click.option("--solutions", is_flag=True, help="Put the references in, for `grade solution`.")
 @course_option
 def wheel(
     folder: Path, names: tuple[str, ...], seed: int, unverified: bool, solutions: bool, course: Path | None
 ) -> None:
-    """Write a wheel of the grader that holds the course, for `grade --start`."""
+    """Write a wheel of the grader that holds the course, for `grade start`."""
     from grader.cli.starter import build_course_wheel
     from grader.extra.authoring.release.keys import chosen_katas, require_solutions, save
     from grader.extra.authoring.verify.static_checks import require_verified
@@ -381,7 +381,7 @@ def wheel(
 @kata.command("record-see", cls=GuardedCommand)
 @course_option
 def record_see(course: Path | None) -> None:
-    """Record what the references give, for `grade --see` where a student's katas do not pass yet."""
+    """Record what the references give, for `grade see` where a student's katas do not pass yet."""
     from grader.extra.show.demonstration import open_demonstration, write_recording
 
     here = _own_course(course)

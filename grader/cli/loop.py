@@ -238,7 +238,7 @@ class Loop:
 
         speech = speech_in(self.course)
         part = speech.lessons.get(self.current.name) if speech else None
-        return f"See what it does in a text: grade --speak --without {part}" if part else ""
+        return f"See what it does in a text: grade speak --without {part}" if part else ""
 
     def _other_way(self) -> str:
         """Return another way to write the current kata, from its variants or from the answer key."""
@@ -367,6 +367,7 @@ class Loop:
         return "" if self.report else f"{self.current.name} is not graded yet: save its file."
 
     def see(self) -> None:
+        # `grade see` takes fewer options than the loop; the old spelling ignores the others
         words = [sys.executable, "-P", "-m", "grader.cli.grade", "--see", *sys.argv[1:]]
         with self.keyboard.lent():
             done = subprocess.run(words, check=False)

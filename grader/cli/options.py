@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
-from grader.course.catalog import open_course
+from grader import formats
+from grader.course.catalog import Course, open_course
+from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError
 from grader.formats import Detail
-from grader.formats.account import paragraphs
+from grader.formats.account import one_line, paragraphs
+from grader.plugins import COMMANDS_GROUP, PluginError, PluginFailed, Plugins, find
 
 if TYPE_CHECKING:
     from grader.grading.session import GraderSettings
@@ -25,15 +30,47 @@ PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
 click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
 
 NO_KATAS = "The course has no katas yet."
-PAGE = "see.html"  # of `--see`, in the folder of the state
+PAGE = "see.html"  # of `grade see`, in the folder of the state
 NARROWEST, WIDEST, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
 
-#: The option `--course`, which sets the parameter `course`.
+PLUGIN = "dojo.plugin"  # set in `Context.meta`: what to say if the command of another package fails
+ALL_OPTIONS = "dojo.all_options"  # set in `Context.meta`: `grade help options` shows the rare ones too
+
+#: Options that several commands have; `course_option` sets the parameter `course`, and so on.
 course_option = click.option(
     "--course",
     type=click.Path(path_type=Path, file_okay=False),
     is_eager=True,  # so that the completion of names knows it
     help="The folder of the course, where it is not the one around this folder.",
+)
+exercises_option = click.option(
+    "--exercises", type=click.Path(path_type=Path), help="The folder of exercises."
+)
+plan_option = click.option(
+    "--plan", default="", help="Take the katas of one plan alone, such as lab; see docs/paths.md."
+)
+device_option = click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+isolation_option = click.option(
+    "--isolation",
+    type=click.Choice(["required", "best", "none"]),
+    default="best",
+    show_default=True,
+    help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
+)
+search_option = click.option(
+    "--search",
+    type=click.FloatRange(min=0),
+    default=2.0,
+    show_default=True,
+    help="Look for the place of a mistake without a name for so many seconds of CPU time.",
+)
+no_search_option = click.option("--no-search", is_flag=True, help="Do not look for the place of a mistake.")
+ascii_option = click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
+key_option = click.option(
+    "--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder."
+)
+secret_option = click.option(
+    "--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret."
 )
 
 
@@ -79,33 +116,135 @@ class KataNames(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+@contextmanager
+def guarded(ctx: click.Context) -> Iterator[None]:
+    """Print one sentence for an error and exit: with 2 for an unreadable submission, with 3 for our own
+    fault, with 4 for wrong input."""
+    try:
+        yield
+    except (
+        click.ClickException,
+        click.exceptions.Exit,
+        click.Abort,
+        KeyboardInterrupt,
+        BrokenPipeError,  # the reader, such as `head`, has closed the pipe; click exits quietly
+    ):
+        raise
+    except SubmissionRejected as refused:
+        raise Ungradable(str(refused)) from None
+    except Exception as error:
+        if _is_user_error(error):
+            raise WrongInput(str(error)) from None
+        if os.environ.get("DOJO_DEBUG"):
+            raise
+        whose = ctx.meta.get(PLUGIN, "This is our fault, not yours; your points are unchanged.")
+        whose = str(error) if isinstance(error, PluginFailed) else whose
+        cause = error.__cause__ if isinstance(error, PluginFailed) else error
+        click.echo(f"{whose} ({type(cause).__name__}: {cause}; DOJO_DEBUG=1 shows where.)", err=True)
+        ctx.exit(OUR_FAULT)
+
+
 class GuardedCommand(click.Command):
-    """A command that exits with 2 for an unreadable submission, 3 for our own fault, 4 for wrong input."""
+    """A command whose errors are sentences and exit codes: see `guarded`."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with guarded(ctx):
             return super().invoke(ctx)
-        except (
-            click.ClickException,
-            click.exceptions.Exit,
-            click.Abort,
-            KeyboardInterrupt,
-            BrokenPipeError,  # the reader, such as `head`, has closed the pipe; click exits quietly
-        ):
-            raise
-        except SubmissionRejected as refused:
-            raise Ungradable(str(refused)) from None
-        except Exception as error:
-            if _is_user_error(error):
+
+
+class PluggedGroup(click.Group):
+    """A group of commands, to which other packages add theirs by entry points."""
+
+    def plugged(self) -> Plugins:
+        """Return the commands of other packages, and print once what is wrong with them."""
+        plugins = find(COMMANDS_GROUP, f"{self.name}.", tuple(self.own_commands()))
+        tell(plugins.problems)
+        return plugins
+
+    def own_commands(self) -> Iterable[str]:
+        """Return the names of our own commands."""
+        return self.commands
+
+    def own_command(self, name: str) -> click.Command | None:
+        """Return one of our own commands."""
+        return self.commands.get(name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature is click's
+        return [*self.own_commands(), *sorted(self.plugged().found)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        own = self.own_command(cmd_name)
+        if own is not None or cmd_name not in (found := self.plugged().found):
+            return own
+        try:
+            command: click.Command = found[cmd_name].load(click.Command)
+        except PluginError as error:
+            tell((str(error),))
+            return None
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.own_command(name) is None and (plugin := self.plugged().found.get(name)):
+            if not ctx.resilient_parsing:
+                plugin.load(click.Command)  # raises PluginError, which says more than that there is none
+            ctx.meta[PLUGIN] = f"`{plugin.name}` of {plugin.package} has failed; nothing else is changed."
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with guarded(ctx):
+            return super().invoke(ctx)
+
+
+_TOLD: set[str] = set()
+
+
+def tell(problems: Iterable[str]) -> None:
+    """Print sentences about plug-ins to standard error, each of them once."""
+    for problem in problems:
+        if problem not in _TOLD:
+            _TOLD.add(problem)
+            click.echo(one_line(problem), err=True)
+
+
+class FormatName(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4; Colab has 8.3
+    """The name of a report format, of ours or of another package."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in formats.NAMES:
+            click.Choice(self.all()).convert(value, param, ctx)
+            try:
+                formats.documents(value)
+            except PluginError as error:
                 raise WrongInput(str(error)) from None
-            if os.environ.get("DOJO_DEBUG"):
-                raise
-            click.echo(
-                "This is our fault, not yours; your points are unchanged."
-                f" ({type(error).__name__}: {error}; DOJO_DEBUG=1 shows where.)",
-                err=True,
-            )
-            ctx.exit(OUR_FAULT)
+        return value
+
+    def all(self) -> list[str]:
+        """Return all names, and print once what is wrong with formats of other packages."""
+        plugins = formats.plugged()
+        tell(plugins.problems)
+        return [*formats.NAMES, *sorted(plugins.found)]
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # the signature is click's
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self.all() if name.startswith(incomplete)]
+
+
+class FormatOption(click.Option):
+    """The option `--format`, whose help names the formats of other packages too."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        names = ", ".join(FormatName().all())
+        self.help = f"Write the report as {names}. Can be given several times."
+        return super().get_help_record(ctx)
 
 
 def _is_user_error(error: Exception) -> bool:
@@ -118,16 +257,13 @@ def _is_user_error(error: Exception) -> bool:
 
 
 class GradeOptions(NamedTuple):
-    """The arguments and options of `grade`."""
+    """The arguments and options of a grading; `grade see` and other commands have some of them too."""
 
     names: tuple[str, ...] = ()
     file: Path | None = None
     submission: Path | None = None
     course: Path | None = None
     exercises: Path | None = None
-    list_katas: bool = False
-    next_kata: bool = False
-    hint: bool = False
     watch: bool = False
     device: str = "cpu"
     forms: tuple[str, ...] = ("terminal",)
@@ -138,28 +274,10 @@ class GradeOptions(NamedTuple):
     ascii_only: bool = False
     all_katas: bool = False
     plan: str = ""
-    again: bool = False
-    reset: bool = False
-    solution: bool = False
-    protect: bool = False
-    against: Path | None = None
-    doctor: bool = False
-    start: Path | None = None
-    library: str | None = None
     once: bool = False
     screen: bool = False
     key: Path | None = None
     secret: Path | None = None
-    see: bool = False
-    page: bool = False
-    port: int = 0
-    text: bool = False
-    tokens: str | None = None
-    mine: bool = False
-    speak: bool = False
-    without: tuple[str, ...] = ()
-    with_: tuple[str, ...] = ()
-    inside: bool = False
     search: float = 2.0
     no_search: bool = False
     seed: int | None = None  # of the cases where there is no key; the public one if it is None
@@ -183,3 +301,14 @@ class GradeOptions(NamedTuple):
 
         seed = {} if self.seed is None else {"seed": self.seed}
         return GraderSettings(self.device, self.isolation, self.key, self.secret, **seed)
+
+
+def opened(options: GradeOptions) -> Course:
+    """Return the course, limited to a plan, and say it if a student's state cannot be read. Raises
+    CourseError."""
+    course = open_course(options.course, options.exercises)
+    if options.remembers and (trouble := CourseState(course).trouble()):
+        click.echo(trouble, err=True)
+    if options.plan:
+        course = course.limited_to(options.plan)
+    return course

@@ -1,4 +1,4 @@
-"""Open the course in the browser: `grade --page`."""
+"""Open the course in the browser: `grade page`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MISSING = (
 )
 
 
-def run_page(course: Course, options: GradeOptions) -> int:
+def run_page(course: Course, options: GradeOptions, port: int) -> int:
     """Serve the page until Ctrl-C, and return the exit code. Raises CourseError if NiceGUI is missing or the
     port is taken."""
     try:
@@ -30,7 +30,7 @@ def run_page(course: Course, options: GradeOptions) -> int:
         if missing.name and missing.name.startswith("grader"):
             raise
         raise CourseError(MISSING) from None
-    address = server.free_address(options.port)
+    address = server.free_address(port)
     with TemporaryDirectory(prefix="decoder-dojo-", dir=_readable_by_browsers()) as folder:
 
         def open_browser() -> None:

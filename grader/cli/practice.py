@@ -1,6 +1,6 @@
-"""Bring back the stubs of katas: `grade --again NAME`, `grade --reset`, and the key `x` of the loop.
+"""Bring back the stubs of katas: `grade again NAME`, `grade reset`, and the key `x` of the loop.
 
-Show the reference of a kata that was passed beside the student's file: `grade --solution NAME`.
+Show the reference of a kata that was passed beside the student's file: `grade solution NAME`.
 
 The solutions are those of the course, or those that `kata wheel --solutions` has put into the wheel. No
 worker can read either of them.
@@ -30,16 +30,6 @@ from grader.report_texts import harmless
 
 RULE = " │ "  # between two columns
 WIDE = 120  # columns of a terminal in which two files fit side by side
-
-
-def show_solution(course: Course, infos: list[KataInfo]) -> int:
-    """Print the solution of one kata and return the exit code. Raises CourseError unless exactly one kata is
-    named, it was passed, and its solution is at hand."""
-    if len(infos) != 1:
-        name = next(iter(course.katas), "NAME")
-        raise CourseError(f"`--solution` goes with the name of one kata: grade --solution {name}.")
-    click.echo(solution_text(course, infos[0]))
-    return PASSED
 
 
 def solution_text(course: Course, info: KataInfo) -> str:

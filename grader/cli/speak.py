@@ -1,6 +1,6 @@
-"""Let a student's functions write a text in the terminal: `grade --speak`.
+"""Let a student's functions write a text in the terminal: `grade speak`.
 
-Show what the course demonstrates with the student's functions, for `grade --see`.
+Show what the course demonstrates with the student's functions, for `grade see`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from grader.formats.terminal import View
 from grader.report_texts import harmless
 
 
-def see(course: Course, options: GradeOptions) -> int:
+def see(course: Course, options: GradeOptions, as_text: bool, tokens: str | None, mine: bool) -> int:
     """Write the page, and print the text if it is asked for; return the exit code. Raises CourseError for a
     course that shows nothing, a section that does not exist and a file that cannot be written."""
     demonstration = open_demonstration(course)
@@ -40,26 +40,27 @@ def see(course: Course, options: GradeOptions) -> int:
     if unknown:
         there = ", ".join(demonstration.titles)
         raise CourseError(f"There is no section `{unknown[0]}` to see; say {there}.")
-    whole = _run(course, demonstration, options)
+    whole = _run(course, demonstration, options, tokens, mine)
     sections = [section for section in whole if section.id in names]
-    if options.text:
+    if as_text:
         view = view_of(options)
         shown = render_text(sections, view.width, view.paint, view.ascii_only)
         click.echo(shown, nl=False, color=view.colour)
     else:
         click.echo("\n".join(whole[0].texts))
-    if options.output or not options.text:
+    if options.output or not as_text:
         path = write_page(course, options.output, render_page(demonstration, sections).encode())
-        click.echo(f"Written to {from_here(path)}; open it in a browser.", err=options.text)
+        click.echo(f"Written to {from_here(path)}; open it in a browser.", err=as_text)
     return PASSED
 
 
-def _run(course: Course, demonstration: Demonstration, options: GradeOptions) -> list[Section]:
+def _run(
+    course: Course, demonstration: Demonstration, options: GradeOptions, tokens: str | None, mine: bool
+) -> list[Section]:
     """Run the student's functions and return all sections."""
-    katas = demonstration.katas
-    mine, settings = options.mine, options.grader_settings
+    katas, settings = demonstration.katas, options.grader_settings
     with open_answers(course, katas, mine, options.remembers, show_start, settings) as answers:
-        return demonstration.show(answers, read_recording(demonstration), options.tokens)
+        return demonstration.show(answers, read_recording(demonstration), tokens)
 
 
 def show_start(info: KataInfo) -> None:
@@ -87,27 +88,36 @@ BOLD, DIM = "1", "2"
 BAR = 20  # columns of the longest bar
 
 
-def speak(course: Course, options: GradeOptions) -> int:
+def speak(
+    course: Course,
+    options: GradeOptions,
+    without: tuple[str, ...],
+    with_: tuple[str, ...],
+    inside: bool,
+    mine: bool,
+) -> int:
     """Print the text as it is written, and return the exit code. Raises CourseError for a course whose
     functions write nothing, and for a part or a setting that it does not know."""
     demonstration = open_demonstration(course)
     speech = speech_of(demonstration, course)
-    wish = _wish_of(speech, options)
+    wish = _wish_of(speech, options.names, without, with_)
     recording = read_recording(demonstration).get("speech", {})
     view, settings = view_of(options), options.grader_settings
-    with Speaker(course, speech, options.mine, options.remembers, show_start, settings) as speaker:
+    with Speaker(course, speech, mine, options.remembers, show_start, settings) as speaker:
         if missing := speaker.missing():
             _show_recorded(speech, recording, missing, view)
         else:
-            _write(speaker, wish, recording, view, options.inside)
+            _write(speaker, wish, recording, view, inside)
     return PASSED
 
 
-def _wish_of(speech: Speech, options: GradeOptions) -> Wish:
-    """Return what the options ask for. Raises CourseError for what the course does not know."""
+def _wish_of(
+    speech: Speech, words: tuple[str, ...], without: tuple[str, ...], with_: tuple[str, ...]
+) -> Wish:
+    """Return what the words and options ask for. Raises CourseError for what the course does not know."""
     settings: dict[str, float] = {}
-    ways = [text for text in options.with_ if "=" not in text]
-    for text in options.with_:
+    ways = [text for text in with_ if "=" not in text]
+    for text in with_:
         name, is_set, value = text.partition("=")
         if not is_set:
             continue
@@ -117,7 +127,7 @@ def _wish_of(speech: Speech, options: GradeOptions) -> Wish:
             raise CourseError(f"`--with {harmless(text, True)}` needs a number behind the `=`.") from None
     if len(ways) > 1:
         raise CourseError("`--with` takes one way to write at a time.")
-    wish = Wish(prompt_of(" ".join(options.names)), options.without, ways[0] if ways else "", settings)
+    wish = Wish(prompt_of(" ".join(words)), without, ways[0] if ways else "", settings)
     speech.require(wish)
     return wish
 

@@ -1,4 +1,4 @@
-"""Put a course into the grader's wheel, and write it into a student's folder: `grade --start DIR`."""
+"""Put a course into the grader's wheel, and write it into a student's folder: `grade start DIR`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build_course_wheel(
 ) -> tuple[str, bytes]:
     """Return the name and the bytes of a wheel of the grader that holds these katas, or all, as a student
     gets them: stubs, declarations and answer keys. With `solutions` it holds references and variants too, for
-    `grade --solution`. Raises CourseError."""
+    `grade solution`. Raises CourseError."""
     infos = keys.chosen_katas(course, names)
     name, wheel = build_wheel(course.root)
     starter = _repacked(starter_files(course, infos, seed), level=0)

@@ -19,7 +19,7 @@ from grader.course.files import parse, read
 from grader.course.files import shorten as shorten
 from grader.course.syllabus import Syllabus, read_syllabus
 from grader.errors import CourseError as CourseError
-from grader.errors import KataError
+from grader.errors import KataError, NoSuchKata
 from grader.kata import Kata, points_of_questions
 
 if TYPE_CHECKING:  # importing it takes milliseconds, and listing the katas does not need it
@@ -129,8 +129,8 @@ class Course:
         import difflib
 
         near = difflib.get_close_matches(name, self.katas, n=1, cutoff=0.5)
-        hint = f" Did you mean `{near[0]}`?" if near else " `grade --list` shows all katas."
-        raise CourseError(f"There is no kata called `{name}`.{hint}")
+        hint = f" Did you mean `{near[0]}`?" if near else " `grade list` shows all katas."
+        raise NoSuchKata(f"There is no kata called `{name}`.{hint}")
 
     def katas_meant(self, word: str) -> list[KataInfo]:
         """Return the katas that a word on the command line means: one by its name, its file, an alias, or in
@@ -260,9 +260,20 @@ def find_course(start: Path, shipped: bool = True) -> Path:
     for folder in (start, *start.parents, *installed):
         if (folder / "tests" / "katas").is_dir():
             return folder
+    written = (
+        " `grade start DIR` writes the one that came with the grader." if _has_starter(installed) else ""
+    )
     raise CourseError(
         "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+        f"{written}"
     )
+
+
+def _has_starter(installed: list[Path]) -> bool:
+    """Return whether the grader is installed with a course, which a student writes into a folder."""
+    from grader.course.state import INSTALLED
+
+    return bool(installed) and INSTALLED.is_file()
 
 
 def read_kata_info(path: Path) -> KataInfo:

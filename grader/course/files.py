@@ -467,7 +467,7 @@ def load_file(name: str, path: Path) -> types.ModuleType:
 
 def line_of(error: BaseException, path: Path) -> int:
     """Return the last line of `path` in an error's traceback, or 0 if the file is not in it."""
-    import traceback  # imported late, since `grade --list` does not need it
+    import traceback  # imported late, since `grade list` does not need it
 
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == str(path)), 0)

@@ -1,6 +1,6 @@
 """Write and read the manifest of a release: its files with their digests.
 
-A second release uses it to find the files that a student has changed. `grade --protect` uses it to find
+A second release uses it to find the files that a student has changed. `grade protect` uses it to find
 files that decide about points and were changed or added.
 """
 

@@ -388,7 +388,7 @@ def _git(path: Path, *words: str) -> bytes:
     return b""
 
 
-def next_hint(course: Course, info: KataInfo, again: str = "grade --hint") -> str:
+def next_hint(course: Course, info: KataInfo, again: str = "grade hint") -> str:
     """Return a hint with its number and the command for the next one: first the hint that speaks of the
     mistake in the file, once, then the one after those shown in order. After the last one it says so, and
     begins again."""

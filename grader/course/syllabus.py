@@ -6,7 +6,7 @@ It is the file `tests/katas/path.toml`:
     about = "Build the classical algorithms, one kata at a time."
     by_hand = true      # a library function that does all of a kata earns nothing for agreement
     reveal = "passed"   # `kata wheel` puts the solutions in; a student sees that of a kata that has passed
-    see = "see"         # the folder of the package that `grade --see` runs
+    see = "see"         # the folder of the package that `grade see` runs
 
     [path]
     lists = ["insertion_sort", "merge_sort"]

@@ -53,7 +53,7 @@ def _details(kata: KataReport, longest: int) -> str:
         return ""
     head = f"\n<details><summary>{in_markdown(kata.title)}</summary>\n"
     head += f"\n{in_markdown(account.parts_text(kata))}\n" if kata.parts else ""
-    next_command = f"grade --hint {kata.name}".replace("`", "'")
+    next_command = f"grade hint {kata.name}".replace("`", "'")
     found = account.of_search(kata)
     blocks += [f"\n{fenced(found, longest)}\n"] if found else []
     return head + "".join(blocks) + f"\nNext: `{next_command}`\n\n</details>\n"

@@ -90,7 +90,7 @@ def _kata(kata: KataReport, view: View) -> list[str]:
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
         lines += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
     if failed and view.offers_commands:
-        lines += ["", f"  a hint      grade --hint {kata.name}"]
+        lines += ["", f"  a hint      grade hint {kata.name}"]
         lines += [] if view.detail == "full" else [f"  everything  grade {kata.name} --full"]
     return lines
 

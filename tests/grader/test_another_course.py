@@ -531,7 +531,7 @@ def write_right(folder, name):
 
 @pytest.mark.slow
 def test_katas_are_listed_graded_and_explained(course, tmp_path):
-    assert "· move_centers" in run(course, "grade", "--list")
+    assert "· move_centers" in run(course, "grade", "list")
     assert "Not started yet" in run(course, "grade", "move_centers", code=1)
     code, answer = write_right(tmp_path, "move_centers"), tmp_path / "move_centers.py"
     assert "10 / 10" in run(course, "grade", "move_centers", "--file", answer)
@@ -545,16 +545,16 @@ def test_katas_are_listed_graded_and_explained(course, tmp_path):
 
 @pytest.mark.slow
 def test_messages_name_a_kata_of_this_course(course):
-    assert "grade --hint move_centers." in run(course, "grade", "--hint", code=4)
+    assert "grade hint move_centers." in run(course, "grade", "hint", code=4)
     said = run(course, "grade", "--file", "x.py", code=4)
     assert "grade move_centers --file my_move_centers.py." in said
-    assert "a queue of size 2" in run(course, "grade", "--hint", "ring_queue")
+    assert "a queue of size 2" in run(course, "grade", "hint", "ring_queue")
 
 
 @pytest.mark.slow
 def test_a_course_without_a_demonstration_says_so(course):
     told = "The course has nothing to see: its path.toml names no folder with `see`.\n"
-    assert run(course, "grade", "--see", code=4).endswith(told)
+    assert run(course, "grade", "see", code=4).endswith(told)
     assert run(course, "kata", "record-see", code=4).endswith(told)
 
 
@@ -564,11 +564,11 @@ def test_the_sample_of_the_docs_shows_what_this_course_makes(tmp_path):
     (sample,) = (code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "SEE = " in code)
     titled = {"tests/katas/path.toml": 'see = "see"\n' + textwrap.dedent(SYLLABUS["tests/katas/path.toml"])}
     write_files(tmp_path, {**CENTERS, **QUEUE, **titled, "see/__init__.py": sample})
-    assert "not yours yet: grade move_centers" in run(tmp_path, "grade", "--see", "--text")
+    assert "not yours yet: grade move_centers" in run(tmp_path, "grade", "see", "--text")
     assert run(tmp_path, "kata", "record-see") == "1 steps are in recording.json.\n"
-    recorded = run(tmp_path, "grade", "--see", "--text", "steps")
+    recorded = run(tmp_path, "grade", "see", "--text", "steps")
     (tmp_path / "exercises/clusters/move_centers.py").write_text(write_right(tmp_path, "move_centers"))
-    own = run(tmp_path, "grade", "--see", "--text", "steps")
+    own = run(tmp_path, "grade", "see", "--text", "steps")
     assert own == recorded.replace("   not yours yet: grade move_centers", "")
     assert re.search(r"a │ +1.*\n.*b │ +10", own)
 
@@ -603,7 +603,7 @@ def test_a_wheel_starts_this_course(course, tmp_path):
         archive.extractall(tmp_path / "packages")
     (about,) = (tmp_path / "packages").glob("*.dist-info/METADATA")
     assert not SUBJECT.search(about.read_text())
-    run(tmp_path, "grade", "--start", "mine", packages=tmp_path / "packages")
+    run(tmp_path, "grade", "start", "mine", packages=tmp_path / "packages")
     assert texts_of(tmp_path / "mine")["README.md"].startswith("# Algorithms by Hand\n")
     (tmp_path / "mine/exercises/queues/ring_queue.py").write_text(write_right(tmp_path, "ring_queue"))
     said = run(tmp_path / "mine", "grade", "ring_queue", packages=tmp_path / "packages")

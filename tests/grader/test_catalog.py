@@ -61,7 +61,7 @@ def test_an_unknown_kata_is_told_the_nearest_name(course):
     there = course({"softmax": "attention", "top_p": "generation"})
     assert refusal(there.kata_info, "sofmax") == "There is no kata called `sofmax`. Did you mean `softmax`?"
     assert refusal(there.kata_info, "topp") == "There is no kata called `topp`. Did you mean `top_p`?"
-    assert refusal(there.kata_info, "xyz") == "There is no kata called `xyz`. `grade --list` shows all katas."
+    assert refusal(there.kata_info, "xyz") == "There is no kata called `xyz`. `grade list` shows all katas."
 
 
 def test_katas_are_ordered_by_track_then_path_then_name(course, write, tmp_path):

@@ -228,7 +228,7 @@ def test_the_quick_exit_keeps_the_exit_code_and_the_output():
 
 
 def test_a_closed_pipe_is_not_reported_as_a_fault():
-    command = f"{sys.executable} -m grader.cli.grade --list | true"
+    command = f"{sys.executable} -m grader.cli.grade list | true"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert result.stderr == ""
 

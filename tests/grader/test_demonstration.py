@@ -1,4 +1,4 @@
-"""What another course shows with `grade --see`: an entry of its path.toml and a package beside it."""
+"""What another course shows with `grade see`: an entry of its path.toml and a package beside it."""
 
 import json
 

@@ -14,6 +14,7 @@ from grader import __version__, formats
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course.general_mistakes import GENERAL
+from grader.plugins import GRADE
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -29,6 +30,10 @@ OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 FOLDERS = ("benchmarks/", "docs/", "exercises/", "grader/", "solutions/", "tests/")
 PLACEHOLDER = re.compile(r"[<…*: ]|NAME")
 COMMENT = re.compile(r"  +\S.*$")
+
+#: Commands of the package that docs/extending.md shows.
+OF_THE_EXAMPLE = ("titles",)
+COMMANDS_OF_GRADE = {name: grade.get_command(click.Context(grade), name) for name in GRADE}
 
 #: Options of other programs that the pages name.
 OF_OTHERS = {"--student": "pytest", "--strict": "mypy and mkdocs", "--score": "%grade", "--help": "click"}
@@ -118,11 +123,15 @@ def unknown(line):
     """What a call names that the commands do not have, or nothing."""
     words = shlex.split(line.replace("…", "").replace("'", ""), comments=True)
     command, arguments = (grade, words[1:]) if words[0] == "grade" else (kata, words[1:])
+    if command is grade and arguments and arguments[0] in GRADE:
+        command, arguments = COMMANDS_OF_GRADE[arguments[0]], arguments[1:]
     if command is kata and arguments and not arguments[0].startswith("-"):
+        if arguments[0] in OF_THE_EXAMPLE:
+            return ""
         if arguments[0] not in kata.commands:
             return f"kata {arguments[0]}"
         command, arguments = kata.commands[arguments[0]], arguments[1:]
-    named = {word.partition("=")[0] for word in arguments if word.startswith("-")}
+    named = {word.partition("=")[0] for word in arguments if word.startswith("-")} - {"--"}
     return ", ".join(sorted(named - options_of(command)))
 
 
@@ -131,7 +140,9 @@ def test_every_command_has_the_options_that_the_page_gives_it(page):
     assert {line: fault for line in commands_in(page) if (fault := unknown(line))} == {}
 
 
-@pytest.mark.parametrize("line", ["grade softmax --fast", "kata judge", "kata key --roster x.csv"])
+@pytest.mark.parametrize(
+    "line", ["grade softmax --fast", "grade list --text", "kata judge", "kata key --roster x.csv"]
+)
 def test_an_option_that_does_not_exist_is_seen(line):
     assert unknown(line)
 
@@ -140,7 +151,7 @@ def test_an_option_that_does_not_exist_is_seen(line):
 def test_every_option_that_a_page_names_alone_exists(page):
     spans = [span for span in SPAN.findall(prose_of(page)) if span.startswith("--")]
     named = {option for span in spans for option in OPTION.findall(span)}
-    known = set().union(*map(options_of, [grade, *kata.commands.values()]))
+    known = set().union(*map(options_of, [grade, *COMMANDS_OF_GRADE.values(), *kata.commands.values()]))
     assert named - known - set(OF_OTHERS) == set()
 
 
@@ -153,6 +164,7 @@ def test_the_reference_names_every_command_and_every_option_of_grade(command):
     named = set(OPTION.findall(page))
     options = {max(p.opts, key=len) for p in command.params if isinstance(p, click.Option)}
     assert options - named == set()
+    assert [name for name in GRADE if f"`grade {name}" not in page and name != "help"] == []
 
 
 @every_page

@@ -1,4 +1,4 @@
-"""Tests of `grade --doctor`."""
+"""Tests of `grade doctor`."""
 
 import pytest
 from click.testing import CliRunner

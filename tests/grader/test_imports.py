@@ -106,9 +106,12 @@ def imported(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("arguments", [["--list"], ["--hint", "softmax"]], ids=["list", "hint"])
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["hint", "softmax"], ["--list"], ["--help"]], ids=["list", "hint", "old", "help"]
+)
 def test_listing_and_hints_import_nothing_that_judges(imported, arguments):
     modules = imported(*arguments)
+    assert ("importlib.metadata" in modules) == (arguments == ["--help"])
     assert not {"numpy", "hypothesis", "torch", "multiprocessing"} & modules
     assert not {"grader.grading.grader", "grader.cases.oracle", "grader.expect", "grader.worker"} & modules
 
@@ -127,4 +130,5 @@ def test_an_answer_that_passes_is_graded_without_hypothesis_and_pytorch(imported
     answer = tiny_course.root / "solutions" / "attention" / "double" / "reference.py"
     arguments = ["double", "--course", tiny_course.root, "--file", answer]
     assert "hypothesis" in imported(*arguments), "the first grading draws the cases"
-    assert not {"hypothesis", "torch", "multiprocessing", "jinja2"} & imported(*arguments)
+    commands = {"grader.cli.commands", "importlib.metadata"}
+    assert not {"hypothesis", "torch", "multiprocessing", "jinja2", *commands} & imported(*arguments)

@@ -184,7 +184,7 @@ def test_library_goes_with_start():
     done = CliRunner().invoke(grade, ["--library", "torch"])
     assert (done.exit_code, done.stderr) == (
         4,
-        "`--library` goes with `--start`: grade --start DIR --library torch.\n",
+        "`--library` goes with `grade start`: grade start DIR --library.\n",
     )
 
 
@@ -208,7 +208,7 @@ def test_a_release_hands_out_stubs_in_pytorch_and_keeps_to_it(course, tmp_path):
 def test_the_transcript_in_pytorch_is_what_happens_from_a_wheel(tmp_path):
     """Line by line; `…` stands for lines that are left out, and one kata for all of the page."""
     page = (ROOT / "docs" / "libraries.md").read_text()
-    block = next(part for part in page.split("```") if "$ grade --start dojo" in part)
+    block = next(part for part in page.split("```") if "$ grade start dojo" in part)
     wheel = starter.build_course_wheel(COURSE, ("softmax",), seed=1)[1]
     zipfile.ZipFile(io.BytesIO(wheel)).extractall(tmp_path / "installed")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed"), "NO_COLOR": "1"}

@@ -106,7 +106,7 @@ def test_a_save_is_graded_and_a_better_one_says_what_changed(run, save):
         "double 0 → 9 of 10 now holds: agrees with reference, float64 keeps its digits, twice is a sum"
         " gone: triples now seen: accepts text"
     )
-    assert "grade --hint" not in told.partition("░")[2]
+    assert "grade hint" not in told.partition("░")[2]
 
 
 def test_a_worse_version_names_what_broke(run, save):

@@ -284,7 +284,7 @@ def test_a_code_is_good_for_one_browser(client):
     refused = client.get("/drawn/?code=one", follow_redirects=False)
     assert refused.status_code == 403
     assert refused.text == (
-        "This page opens with the address that `grade --page` prints, which is good for one browser. End the"
+        "This page opens with the address that `grade page` prints, which is good for one browser. End the"
         " page and start it again for another one.\n"
     )
     assert client.get("/drawn/?code=two", follow_redirects=False).status_code == 303
@@ -378,7 +378,7 @@ def test_jupyter_starts_the_page_and_sends_its_token(monkeypatch):
     token = tile["environment"][TOKEN]
     assert len(token) >= 22
     assert tile["request_headers_override"] == {"X-Dojo-Token": token}
-    assert tile["command"][1:] == ["-P", "-m", "grader.cli.grade", "--page", "--port", "{port}"]
+    assert tile["command"][1:] == ["-P", "-m", "grader.cli.grade", "page", "--port", "{port}"]
     monkeypatch.setenv(TOKEN, token)
     assert free_address().token == token
     assert TOKEN not in os.environ  # so that no worker inherits it
@@ -417,7 +417,7 @@ def test_the_page_is_served_below_its_path_and_its_browser_opens_it_once(tiny_co
     browser.chmod(0o755)
     taken = ("CI", "PYTEST_CURRENT_TEST", "WSL_DISTRO_NAME")
     environment = {name: value for name, value in os.environ.items() if name not in taken}
-    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(tiny_course.root)]
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "page", "--course", str(tiny_course.root)]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, text=True, env={**environment, "BROWSER": f"{browser} %s"}
     ) as server:
@@ -644,7 +644,7 @@ def test_a_port_goes_with_the_page(tiny_course):
     result = CliRunner().invoke(grade, ["--course", str(tiny_course.root), "--port", "8080"])
     assert (result.exit_code, result.output) == (
         4,
-        "`--port` goes with `--page`: grade --page --port 8080.\n",
+        "`--port` goes with `grade page`: grade page --port.\n",
     )
 
 

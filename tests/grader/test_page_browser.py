@@ -52,8 +52,8 @@ def course(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(course):
-    """The address that `grade --page` prints; it is ended by Ctrl-C, which leaves no process behind."""
-    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(course)]
+    """The address that `grade page` prints; it is ended by Ctrl-C, which leaves no process behind."""
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "page", "--course", str(course)]
     # without a screen, and without what tells NiceGUI that it is tested
     taken = ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "PYTEST_CURRENT_TEST")
     environment = {name: value for name, value in os.environ.items() if name not in taken}

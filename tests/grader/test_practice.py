@@ -1,4 +1,4 @@
-"""Tests of `grade --again` and `grade --reset`: one question, a copy of what is replaced, where stubs are."""
+"""Tests of `grade again` and `grade reset`: one question, a copy of what is replaced, where stubs are."""
 
 import os
 import subprocess
@@ -87,7 +87,7 @@ def test_again_needs_a_name(course):
     told = run(course, "--again")
     assert (told.exit_code, told.stderr) == (
         4,
-        "`--again` goes with the name of a kata: grade --again double.\n",
+        "`grade again` goes with the name of a kata: grade again double.\n",
     )
 
 
@@ -111,7 +111,7 @@ def test_a_stub_that_was_not_kept_is_found_in_git_or_said_to_be_missing(course):
 
 def test_a_deleted_file_is_told_and_comes_back(course, stub):
     stub.unlink()
-    assert run(course, "double").stderr.endswith("grade --again double brings the stub back.\n")
+    assert run(course, "double").stderr.endswith("grade again double brings the stub back.\n")
     assert run(course, "--again", "double").exit_code == 0
     assert "NotImplementedError" in stub.read_text()
 

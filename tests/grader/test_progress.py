@@ -110,7 +110,7 @@ def test_many_changes_are_counted(tiny_course):
 
 def test_the_welcome_names_the_first_file_to_open(tiny_course):
     lines = welcome(tiny_course, tiny_course.kata_info("double")).splitlines()
-    assert lines[-1] == "Then run:  grade double      stuck?  grade --hint double"
+    assert lines[-1] == "Then run:  grade double      stuck?  grade hint double"
 
 
 def test_a_kata_that_waits_is_marked_and_names_the_file_to_finish_first(

@@ -288,6 +288,7 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
     [
         (("a/k",), "A kata called `k` is there already, in a."),
         (("b/k2",), "No track is called `b`. The only track is a. `--new-track` begins one."),
+        (("a/list",), "`list` cannot be a kata: `grade list` is a command. Take another name."),
         (("a/9x",), "`a/9x` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
          " beginning with a letter, as in sorting/merge_sort."),
         (("k2",), "`k2` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"

@@ -1,4 +1,4 @@
-"""`grade --see`: what is composed from a student's functions, and how it is shown."""
+"""`grade see`: what is composed from a student's functions, and how it is shown."""
 
 import base64
 import hashlib
@@ -385,7 +385,7 @@ def test_a_file_that_does_not_pass_is_offered_and_used_on_demand(exercises):
     remember(Course(ROOT, folder), "causal_mask", "failed")
     arguments = ["--see", "--text", "--course", str(ROOT), "--exercises", str(folder)]
     offered = CliRunner().invoke(command, [*arguments, "overview"]).stdout
-    assert "Not passing yet: causal_mask. `grade --see --mine`" in " ".join(offered.split())
+    assert "Not passing yet: causal_mask. `grade see --mine`" in " ".join(offered.split())
     followed = CliRunner().invoke(command, [*arguments, "--mine", "attention"]).stdout
     assert "3  causal_mask(3)   yours, fails: causal_mask" in followed
 
@@ -432,7 +432,7 @@ def test_students_get_what_the_course_shows():
     ("arguments", "told"),
     [
         (["--see", "softmax"], f"There is no section `softmax` to see; say {', '.join(IDS)}."),
-        (["--mine"], "`--mine` goes with `--see`: grade --see --mine."),
+        (["--mine"], "`--mine` goes with `grade see`: grade see --mine."),
         (["--see", "--out", "/dev/null/x/y.html", "next"], "The page cannot be written to"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The page of `grade --see` in headless Chromium: by keyboard, offline, in the dark, on a phone."""
+"""The page of `grade see` in headless Chromium: by keyboard, offline, in the dark, on a phone."""
 
 import base64
 import importlib

@@ -1,4 +1,4 @@
-"""Tests of `grade --solution`: what is shown after a pass, and to whom."""
+"""Tests of `grade solution`: what is shown after a pass, and to whom."""
 
 import io
 import zipfile
@@ -80,7 +80,7 @@ def test_terminal_codes_in_the_file_are_shown_and_not_obeyed(passed):
     ("words", "sentence"),
     [
         (["--solution", "center"], "center has not passed yet: its solution is shown once it has."),
-        (["--solution"], "`--solution` goes with the name of one kata: grade --solution double."),
+        (["--solution"], "`grade solution` goes with the name of one kata: grade solution double."),
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(passed, words, sentence):

@@ -1,4 +1,4 @@
-"""`grade --speak`: the text that a student's functions write, what can be left out, and what stops it."""
+"""`grade speak`: the text that a student's functions write, what can be left out, and what stops it."""
 
 import importlib
 import json
@@ -443,7 +443,7 @@ def test_wrong_options_get_one_sentence(own_course, words, message):
 def test_its_options_go_with_it_alone(option):
     result = CliRunner().invoke(command, [option])
     name = option.partition("=")[0]
-    assert result.stderr == f"`{name}` goes with `--speak`: grade --speak {name}.\n"
+    assert result.stderr == f"`{name}` goes with `grade speak`: grade speak {name}.\n"
 
 
 def test_a_course_that_lacks_a_part_says_so(own_course):

@@ -1,4 +1,4 @@
-"""Tests of the wheel that holds the course, and of `grade --start`."""
+"""Tests of the wheel that holds the course, and of `grade start`."""
 
 import base64
 import hashlib
@@ -118,7 +118,13 @@ def test_from_an_empty_folder_to_the_first_pass(installed, tmp_path):
         environment = {**os.environ, "PYTHONPATH": str(installed), "NO_COLOR": "1"}
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 
-    began = run("--start", "course")
+    lost = run("list")
+    assert (lost.returncode, lost.stderr) == (
+        4,
+        "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+        " `grade start DIR` writes the one that came with the grader.\n",
+    )
+    began = run("start", "course")
     assert (began.returncode, began.stdout) == (0, "1 kata written to course. Begin:  cd course && grade\n")
     folder = tmp_path / "course"
     assert "Start with exercises/attention/double.py" in run("--once", cwd=folder).stdout
@@ -138,7 +144,7 @@ def test_the_transcript_of_the_first_hour_is_what_happens(tmp_path):
     """Line by line; `…` stands for lines that are left out, and one kata for all of the page."""
     root = Path(__file__).parents[2]
     page = (root / "docs" / "first-hour.md").read_text()
-    block = next(part for part in page.split("```") if "$ grade --start dojo\n" in part)
+    block = next(part for part in page.split("```") if "$ grade start dojo\n" in part)
     answer = (root / "solutions/attention/softmax/reference.py").read_text()
     wheel = starter.build_course_wheel(Course(root), ("softmax",), seed=1)[1]
     zipfile.ZipFile(io.BytesIO(wheel)).extractall(tmp_path / "installed")

@@ -46,7 +46,7 @@ def test_the_mistake_comes_first_and_is_told_once():
         "    0 │  1  2    0 │  1 ✗3",
         "    also fails  Law 0 holds. Law 1 holds. … and 2 more",
         "",
-        "  a hint      grade --hint attention",
+        "  a hint      grade hint attention",
         "  everything  grade attention --full",
     ]
 

@@ -123,7 +123,7 @@ def kata_page(course: Course, info: KataInfo) -> str:
     return (
         f"# {info.name}\n\n{to_markdown(text)}\n{_drawn(course, info, text)}## What to write\n\n"
         f"```python\n{signatures}\n```\n\nGrade it with `grade {info.name}`; "
-        f"`grade --hint {info.name}` gives a hint.\n\n"
+        f"`grade hint {info.name}` gives a hint.\n\n"
         f"[All katas](../{OVERVIEW}){''.join(f' · Next: [{name}]({name}.md)' for name in after)}\n"
     )
 

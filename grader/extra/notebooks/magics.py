@@ -129,7 +129,7 @@ def grade_source(info: KataInfo, source: str, key: str = "", device: str = "cpu"
 
 
 def see_sources(course: Course, sources: Mapping[str, str], sections: Sequence[str]) -> tuple[str, str]:
-    """Return the page and the text of `grade --see` on the files of the course, with these sources in place
+    """Return the page and the text of `grade see` on the files of the course, with these sources in place
     of those of their katas. Raises CourseError with its message if it wrote none."""
     with tempfile.TemporaryDirectory(prefix="dojo-") as folder:
         exercises, page = Path(folder, "exercises"), Path(folder, "see.html")
@@ -139,7 +139,7 @@ def see_sources(course: Course, sources: Mapping[str, str], sections: Sequence[s
         options = ["--course", str(course.root), "--exercises", str(exercises), "--out", str(page)]
         done = _grade("--see", "--text", *options, "--", *sections)
         if done.returncode or not page.is_file():
-            raise CourseError(done.stderr.strip() or "`grade --see` has written no page.")
+            raise CourseError(done.stderr.strip() or "`grade see` has written no page.")
         return page.read_text(encoding="utf-8"), done.stdout
 
 

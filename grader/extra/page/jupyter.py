@@ -14,7 +14,7 @@ def setup() -> dict[str, Any]:
     """Return how jupyter-server-proxy starts the page, which it does in the folder of the course."""
     token = secrets.token_urlsafe(16)
     return {
-        "command": [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--port", "{port}"],
+        "command": [sys.executable, "-P", "-m", "grader.cli.grade", "page", "--port", "{port}"],
         "environment": {TOKEN: token},
         "request_headers_override": {"X-Dojo-Token": token},
         "timeout": 60,

@@ -132,7 +132,7 @@ class SpeakView:
 
 
 class SeeView:
-    """The frame; `grade --see` makes its page anew whenever this view opens."""
+    """The frame; `grade see` makes its page anew whenever this view opens."""
 
     def __init__(self, place: Workplace) -> None:
         self.place = place
@@ -152,7 +152,7 @@ class SeeView:
             page = Path(folder) / "see.html"
             words = [f"--{name}={value}" for name, value in {**options, "output": page}.items()]
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "grader.cli.grade", "--see", "--mine", *words),
+                *(sys.executable, "-P", "-m", "grader.cli.grade", "see", "--mine", *words),
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
             )

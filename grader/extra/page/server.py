@@ -1,4 +1,4 @@
-"""Serve the page to the person at this machine: `grade --page`.
+"""Serve the page to the person at this machine: `grade page`.
 
 Let in nobody but the person at this machine, and let the page load nothing from anywhere else.
 
@@ -40,7 +40,7 @@ HEADER, PREFIX = b"x-dojo-token", b"x-forwarded-prefix"
 PARAMETER, NAME = "code", "dojo"  # of the address, and of the cookie
 SCRIPT = re.compile(rb"<script\b(?![^>]*\bnonce=)")
 REFUSED = (
-    "This page opens with the address that `grade --page` prints, which is good for one browser. End the page"
+    "This page opens with the address that `grade page` prints, which is good for one browser. End the page"
     " and start it again for another one.\n"
 )
 #: NiceGUI compiles its templates in the browser, hence `unsafe-eval`; without the nonce no script in a text

@@ -1,9 +1,9 @@
-"""What a course shows with `grade --see`: a package of the course, which `see` in its path.toml names.
+"""What a course shows with `grade see`: a package of the course, which `see` in its path.toml names.
 
 Its `__init__.py` binds SEE = Demonstration(…). It runs with the grader's rights, as declarations do, and is
 never part of a submission.
 
-Record what the references give: `kata record-see` writes the file, `grade --see` reads it.
+Record what the references give: `kata record-see` writes the file, `grade see` reads it.
 
 The recording is data and holds no code, so it can be part of what students get.
 
@@ -38,7 +38,7 @@ Recording = Mapping[str, Any]
 @dataclass(frozen=True)
 class Demonstration:
     """The katas whose functions are called, in the order of the page, and the headings of its sections by the
-    names that `grade --see NAME` takes; the first heading is the title of the page.
+    names that `grade see NAME` takes; the first heading is the title of the page.
 
     `show` returns the sections, given the answers, the recording (empty if there is none) and the text of
     `--tokens`. `record` returns what is to be recorded, given the references as answers. `folder` holds the

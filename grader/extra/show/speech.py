@@ -1,4 +1,4 @@
-"""Let the functions that a student wrote produce a text, token by token, for `grade --speak`.
+"""Let the functions that a student wrote produce a text, token by token, for `grade speak`.
 
 A course says in a `Speech` which katas have these functions, what can be left out, and which class of its own
 calls one function after the other. The calls run in the student's workers. A call that gives nothing of use

@@ -109,7 +109,7 @@ def zipped(files: dict[str, bytes], executable: tuple[str, ...] = (), dense: str
 
 
 TEMPLATES = Path(__file__).parent / "templates"
-TASKS = Path(__file__).parents[3] / "cli" / "templates" / "tasks.json"  # as `grade --start` writes it
+TASKS = Path(__file__).parents[3] / "cli" / "templates" / "tasks.json"  # as `grade start` writes it
 LARGEST_FILE = release_manifest.LARGEST_PART
 WRONG_CODE = re.compile(rb'ships_wrong_code="(\w{12})"')
 SEALED = ".github/sealed.key"
@@ -140,7 +140,7 @@ def core_files(
     course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False, library: str = ""
 ) -> dict[str, bytes]:
     """Return the files that every host needs: stubs, in `library` where a kata may be answered in it,
-    declarations, what `grade --see` runs, keys, the grader's wheel, requirements."""
+    declarations, what `grade see` runs, keys, the grader's wheel, requirements."""
     require_prerequisites(course, infos)
     files: dict[str, bytes] = {}
     for info in infos:
@@ -160,7 +160,7 @@ def core_files(
 
 
 def _demonstration(course: Course) -> dict[str, bytes]:
-    """Return the files of the package that `grade --see` runs, by their path in the course."""
+    """Return the files of the package that `grade see` runs, by their path in the course."""
     see = course.syllabus.see
     found = sorted(path for path in (course.root / see).rglob("*") if path.is_file()) if see else []
     kept = [path for path in found if "__pycache__" not in path.parts]

@@ -41,6 +41,7 @@ from grader.extra.authoring.scaffold.signatures import (
     read_questions,
     read_signatures,
 )
+from grader.plugins import GRADE
 from grader.values.formatting import counted
 
 QUESTION = re.compile(r"\s*[A-Z][A-Z0-9_]+\s*\(")
@@ -523,6 +524,8 @@ def new_kata_name(root: Path, place: str, new_track: bool) -> tuple[str, str]:
                 f"`{place}` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
                 " beginning with a letter, as in sorting/merge_sort."
             )
+    if name in GRADE:
+        raise CourseError(f"`{name}` cannot be a kata: `grade {name}` is a command. Take another name.")
     if (root / "exercises").is_dir():
         _require_free(Course(root), track, name, new_track)
     return track, name

@@ -35,6 +35,7 @@ from grader.course.submission import digest, first_use, open_questions
 from grader.errors import reason_of
 from grader.extra.show.demonstration import open_demonstration
 from grader.kata import Corner, Kata, KataError, Law
+from grader.plugins import GRADE
 
 FILE = "verified.toml"
 HEAD = "# Written by `kata verify`: when each kata was found ready, with which content, by which grader.\n"
@@ -284,6 +285,8 @@ def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
     found += _gaps_of_long_lines(course, course.stub(info))
     if "grader" in _imported(tree):
         found.append(f"{where}: the stub imports the grader; a student's file must stand alone.")
+    if info.name in GRADE:
+        found.append(f"{where}: `grade {info.name}` is a command; give the kata another name: kata rename.")
     if info.name not in course.syllabus.order:
         found.append("tests/katas/path.toml does not list it; put it where it is best learnt.")
     if course.syllabus.katas and info.name not in course.syllabus.katas:
@@ -545,7 +548,7 @@ def unkept_plans(course: Course) -> list[str]:
 
 
 def unknown_in_see(course: Course) -> list[str]:
-    """Return a message for each function that `grade --see` calls and the course lacks."""
+    """Return a message for each function that `grade see` calls and the course lacks."""
     if not course.syllabus.see:
         return []
     try:
