@@ -162,8 +162,8 @@ class Pool(Generic[Task, Result]):
 
     def _seconds_left(self) -> float | None:
         """Return for how long no task can be late."""
-        end = min(map(self._end_of, self._jobs.values()))
-        return None if end == math.inf else max(0.0, end - time.monotonic())
+        until = min(map(self._end_of, self._jobs.values()))
+        return None if until == math.inf else max(0.0, until - time.monotonic())
 
     def _end_of(self, job: _Job) -> float:
         return job.since + (self._seconds if job.is_open else OPEN_SECONDS)
