@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter, itemgetter
 from typing import Any
 
-MODULES = ("child.executor", "child.memory", "protocol.messages")
+MODULES = ("child.executor", "child.memory", "protocol.codec", "protocol.messages")
 OF_PYTORCH = ("child.instrumentation", "child.on_fake_device", "child.fake_device")
 METHODS = (types.FunctionType, classmethod, staticmethod)
 kept: dict[str, types.ModuleType] = {}  # freeing them would copy the memory that workers share
