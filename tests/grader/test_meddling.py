@@ -162,6 +162,26 @@ def test_what_was_changed_is_said_and_put_back(grade):
     assert {"agrees_with_reference", "has_the_right_shape", "keeps_the_dtype"} <= passed  # seen from outside
 
 
+def test_what_writes_results_down_is_watched_too(grade):
+    way = """
+        def written(message, *_, **__):
+            if list(message) == ["value"]:  # the bytes that are compared with those of later
+                return b"", []
+            return before(message)
+
+        def meddle():
+            for frame in callers():
+                encode = frame.f_globals.get("encode")
+                if encode and "before" not in encode.__globals__:
+                    encode.__globals__["before"] = type(encode)(
+                        encode.__code__, encode.__globals__, "before", encode.__defaults__
+                    )
+                    encode.__code__ = written.__code__
+    """
+    report = grade(f"import sys\nimport numpy as np\n{FRAMES}\n{textwrap.dedent(way)}\n{WRONG}")
+    assert MEDDLED in {check.message for check in report.checks}
+
+
 @pytest.mark.parametrize("line", ["np.tanh = np.sinh", "sys.setrecursionlimit(900)", "print = len"])
 def test_what_no_instrument_uses_may_be_changed(grade, line):
     right = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"

@@ -11,10 +11,10 @@ import gc
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
-from operator import attrgetter, itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Any
 
-MODULES = ("child.executor", "child.memory", "protocol.messages")
+MODULES = ("child.executor", "child.memory", "protocol.codec", "protocol.messages")
 OF_PYTORCH = ("child.instrumentation", "child.on_fake_device", "child.fake_device")
 OF_THE_COMPILER = {"manual_seed", "__init__", "__setstate__"}  # PyTorch's compiler exchanges these itself
 METHODS = (types.FunctionType, classmethod, staticmethod)
@@ -63,20 +63,21 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
     ]
     sizes = [vars(holder) for holder in own]  # a new name could take a builtin's place
     codes = [(function, function.__code__, function.__defaults__) for function in functions]
-    each, number, size = map, id, len  # a submission may put others into Python's builtins
+    each, every, size = map, all, len  # a submission may put others into Python's builtins
 
-    def state() -> list[int]:
+    def state() -> tuple[list[Any], list[int]]:
         found = [value for get, values in getters for value in get(values)]
         found += [*each(code_of, functions), *each(defaults_of, functions)]
         found += each(sys.modules.get, packages)
         new = [name in names for _, name, names in inherited]
-        return [*each(number, found), *each(size, sizes), *new]
+        return found, [*each(size, sizes), *new]
 
     at_first = state()
 
     def restored() -> bool:
         try:
-            if state() == at_first:
+            found, counts = state()
+            if counts == at_first[1] and every(each(is_, found, at_first[0])):  # `==` asks the objects
                 return False
         except KeyError:  # one is gone
             pass

@@ -32,7 +32,7 @@ OTHERS: dict[str, Numbers] = {
     "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
     "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118), "sched_setattr": (314, 274), "setrlimit": (160, 164),
-    "migrate_pages": (256, 238),
+    "migrate_pages": (256, 238), "sync": (162, 81), "syncfs": (306, 267),
 }  # fmt: skip
 
 #: Calls for shared memory and queues, which would outlive the process.
