@@ -112,7 +112,7 @@ def test_only_what_can_show_is_tried():
         answers = Answers.__new__(Answers)
         answers.info = types.SimpleNamespace(entry_points=("entry",))
         answers.reference = types.SimpleNamespace(entry=entry_point)
-        answers.tree = ast.parse("")
+        answers.tree, answers._edited = ast.parse(""), {}
         plain = {"library": "numpy", "questions": {}, "grades_gradients": False, "checks_device": False}
         return answers.general(types.SimpleNamespace(**{**plain, **declared}))
 

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers, standalone_sources
 from grader.course.mistake_edits import read_edits
 from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import MistakeOfCourse
 from grader.errors import KataError
-from grader.extra.authoring.verify import static_checks
+from grader.extra.authoring.verify import static_checks, time_limit
+from grader.extra.authoring.verify.judged import Records
 from grader.grading.grader import Grader
 
 from .conftest import DOUBLE
@@ -281,6 +283,38 @@ def test_grade_names_a_mistake_that_is_an_edit(course, numpy_source):
     submission = Submission(made.kata_info("double"), THRICE, "double.py")
     report = Grader(made, {"numpy": numpy_source}).grade(submission).report
     assert {check.mistake.id for check in report.checks if check.status == "failed"} == {"triples"}
+
+
+def test_grade_says_which_edit_no_longer_applies(course, numpy_source):
+    made = course(TRIPLES.replace("- x + x", "- x * 2"))
+    submission = Submission(made.kata_info("double"), THRICE, "double.py")
+    said = re.escape(
+        "mistakes.edits:3: `triples`: the edit no longer applies: `x * 2` is not in the reference."
+    )
+    with pytest.raises(KataError, match=f"^{said}$"):
+        Grader(made, {"numpy": numpy_source}).grade(submission)
+
+
+def test_what_was_judged_is_void_once_an_edit_changes(course):
+    made = course()
+    info = made.kata_info("double")
+    records, verified = Records(made, info, SEED), static_checks.digest_of(made, info)
+    records.note_mistakes([])
+    records.save()
+    assert Records(made, info, SEED).unchanged_mistakes == []
+    made.edits(info).write_text(TRIPLES.replace("3 * x", "4 * x"))
+    assert Records(made, info, SEED).unchanged_mistakes is None
+    assert static_checks.digest_of(made, info) != verified
+
+
+def test_an_edit_that_never_ends_is_named_with_its_line(course, monkeypatch):
+    made = course("\n# A comment.\n\n[waits]\nText.\n- return x + x\n+ while True:\n+     x = x + 0\n")
+    info = made.kata_info("double")
+    answer = Answers(made, info, "mistakes").fresh("waits")
+    monkeypatch.setattr(time_limit, "LONGEST", 0.1)
+    said = pytest.raises(time_limit.TookTooLong, match=r"mistakes\.edits:3: this has run for 0\.1 seconds")
+    with said, time_limit.limited_time(made, info):
+        answer.double(1)
 
 
 @pytest.mark.parametrize("name", [i.name for i in COURSE.katas.values() if COURSE.edits(i).is_file()])

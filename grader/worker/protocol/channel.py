@@ -3,8 +3,8 @@
     frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
 
 `Frames` takes them from a stream of bytes. Sizes are checked before memory is allocated. A reply must carry
-the nonce of its call, so a reply that was sent twice, or belongs to another call, is rejected. The grader's end
-also reads what the worker prints, so that the worker never blocks on a full pipe.
+the nonce of its call, so a reply that was sent twice, or belongs to another call, is rejected. The grader's
+end also reads what the worker prints, so that the worker never blocks on a full pipe.
 
 Make system calls that Python does not offer, and read what the kernel says about this process.
 """
