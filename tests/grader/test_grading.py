@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from grader.course.submission import Submission, SubmissionRejected, read_submission
+from grader.course.submission import Submission, SubmissionRejected, parse, read_submission
 from grader.formats.terminal import render_kata
 from grader.grading import submission_run
-from grader.grading.grader import Grader
-from grader.report import Report, from_json, to_json
+from grader.grading.grader import Graded, Grader, isolation_of
+from grader.grading.session import grade_read
+from grader.report import Isolation, KataReport, Report, from_json, to_json
 from grader.worker import client, fork_server
 
 CHECKS = [
@@ -117,6 +118,24 @@ def test_the_isolation_in_force_is_reported(tiny_course, numpy_source, tmp_path)
     (tmp_path / "double.py").write_text("def double(x): return x + x")
     graded = grader.grade(read_submission(tiny_course.kata_info("double"), tmp_path / "double.py"))
     assert graded.isolation.process
+
+
+def test_the_isolation_of_several_gradings_is_the_weakest_and_a_file_without_a_worker_does_not_count():
+    report, whole = KataReport("double", "attention", "passed", 1000), Isolation(True, 7, True, True)
+    weaker = Isolation(True, 4, True, True)
+    assert isolation_of([Graded(report, whole), Graded(report), Graded(report, weaker)]) == weaker
+    assert isolation_of([Graded(report)]) is None
+
+
+def test_a_file_that_cannot_be_imported_has_the_isolation_of_the_worker_that_tried(tiny_course, numpy_source):
+    info, grader = tiny_course.kata_info("double"), Grader(tiny_course, {"numpy": numpy_source})
+    raises, broken = (
+        grade_read(grader, info, lambda text=text: parse(info, text, "double.py"))
+        for text in ("def double(x): return x + x\nraise KeyError('no')\n", "def double(")
+    )
+    assert (raises.report.status, broken.report.status) == ("error", "error")
+    assert raises.isolation == grader.grade(parse(info, "def double(x): return x\n", "double.py")).isolation
+    assert broken.isolation is None
 
 
 def test_a_worker_that_dies_costs_one_check(grade):
