@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.verify import static_checks, time_limit
-from grader.authoring.verify.judged import Records
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers, standalone_sources
@@ -14,6 +12,8 @@ from grader.course.mistake_edits import read_edits
 from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import MistakeOfCourse
 from grader.errors import KataError
+from grader.extra.authoring.verify import static_checks, time_limit
+from grader.extra.authoring.verify.judged import Records
 from grader.grading.grader import Grader
 
 from .conftest import DOUBLE
