@@ -40,7 +40,13 @@ def descendants(pid: int) -> list[int]:
 
 def measured(submissions: Path, output: Path, katas: tuple[str, ...]) -> tuple[float, int, int]:
     """Return the seconds, and the peak memory in MiB of the command and of its largest descendant."""
-    command = [sys.executable, "-c", "from grader.cli.kata import kata; kata()", "grade", str(submissions)]
+    command = [
+        sys.executable,
+        "-c",
+        "from grader.extra.kata import kata; kata()",
+        "grade",
+        str(submissions),
+    ]
     began, most, largest = time.perf_counter(), 0, 0
     options = [*(word for kata in katas for word in ("--kata", kata)), "--output", str(output)]
     running = subprocess.Popen([*command, *options], cwd=ROOT, stdout=subprocess.DEVNULL)

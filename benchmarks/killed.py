@@ -31,7 +31,7 @@ MOMENTS, DENSE = 100, 30
 KATA = "softmax"
 KNOWN = 60  # katas that are remembered before
 TEXTS = [f"x = {number}\n" * 20_000 for number in range(2)]
-COMMAND = ["-c", "from grader.cli.kata import kata; kata()"]
+COMMAND = ["-c", "from grader.extra.kata import kata; kata()"]
 #: Saves as the page does, until it is killed: the file, the version that was judged, and the score.
 SAVING = """
 import hashlib, itertools, sys

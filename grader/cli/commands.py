@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,10 +23,8 @@ from grader.cli.options import (
     exercises_option,
     isolation_option,
     key_option,
-    no_search_option,
     opened,
     plan_option,
-    search_option,
     secret_option,
 )
 from grader.course.catalog import Course, KataInfo
@@ -37,7 +34,6 @@ from grader.formats.account import one_line, paragraphs
 Function = Callable[..., None]
 
 kata_argument = click.argument("names", nargs=-1, type=KataNames(), metavar="KATA")
-mine_option = click.option("--mine", is_flag=True, help="Use functions that do not pass as well.")
 
 
 def _with(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
@@ -142,80 +138,6 @@ def reset(names: tuple[str, ...], **options: Any) -> None:
 
     course, infos = _katas(names, options)
     sys.exit(bring_back(course, infos or list(course.katas.values()), are_all=True))
-
-
-@click.command(cls=GuardedCommand)
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--library", type=click.Choice(["numpy", "torch"]), help="Write NumPy katas as stubs in this library."
-)
-def start(folder: Path, library: str | None) -> None:
-    """Write the course that came with the grader to a folder."""
-    from grader.cli.starter import start as write
-    from grader.values.formatting import counted
-
-    outcome = write(folder, library or "")
-    katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
-    click.echo(f"{katas} written to {folder}. Begin:  cd {shlex.quote(str(folder))} && grade")
-    for note in outcome.notes("course"):
-        click.echo(note)
-
-
-@click.command(cls=GuardedCommand)
-@of_katas
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Use this port.  [default: a free one]"
-)
-@of_workers
-@search_option
-@no_search_option
-def page(port: int, **options: Any) -> None:
-    """Open the course in the browser: write there, graded as you type."""
-    from grader.cli.page import run_page
-
-    terms = GradeOptions(**options)
-    sys.exit(run_page(opened(terms), terms, port))
-
-
-@click.command(cls=GuardedCommand)
-@click.argument("names", nargs=-1, metavar="[SECTION]")
-@of_course
-@click.option("--text", is_flag=True, help="Show it in the terminal.")
-@click.option("--tokens", metavar="TEXT", help="Run on these words.")
-@mine_option
-@click.option("--output", "--out", "output", help="Write the page to this file.")
-@of_workers
-@ascii_option
-def see(names: tuple[str, ...], text: bool, tokens: str | None, mine: bool, **options: Any) -> None:
-    """Show your functions at work, on a page or as text."""
-    from grader.cli.speak import see as show
-
-    terms = GradeOptions(names, **options)
-    sys.exit(show(opened(terms), terms, text, tokens, mine))
-
-
-@click.command(cls=GuardedCommand)
-@click.argument("names", nargs=-1, metavar="[WORD]")
-@of_course
-@click.option("--without", multiple=True, metavar="PART", help="Leave a part out, to see what it does.")
-@click.option("--with", "with_", multiple=True, metavar="NAME[=VALUE]", help="Write in this way.")
-@click.option("--inside", is_flag=True, help="Show what each token was chosen from.")
-@mine_option
-@of_workers
-@ascii_option
-def speak(
-    names: tuple[str, ...],
-    without: tuple[str, ...],
-    with_: tuple[str, ...],
-    inside: bool,
-    mine: bool,
-    **options: Any,
-) -> None:
-    """Let your functions write a text, after these words."""
-    from grader.cli.speak import speak as write
-
-    terms = GradeOptions(names, **options)
-    sys.exit(write(opened(terms), terms, without, with_, inside, mine))
 
 
 @click.command(cls=GuardedCommand)

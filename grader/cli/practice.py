@@ -18,7 +18,6 @@ from shutil import get_terminal_size
 import click
 
 from grader.cli.options import PASSED, WRONG_INPUT, WrongInput, columns
-from grader.cli.starter import PACKAGE, SOLUTIONS
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here, read_file, text_of
 from grader.course.known_solutions import other_ways
@@ -30,6 +29,9 @@ from grader.report_texts import harmless
 
 RULE = " │ "  # between two columns
 WIDE = 120  # columns of a terminal in which two files fit side by side
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SOLUTIONS = "solutions.zip"  # in the package of an installed wheel; only in those that show solutions
 
 
 def solution_text(course: Course, info: KataInfo) -> str:

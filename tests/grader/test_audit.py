@@ -15,10 +15,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from grader.cli.kata import kata as run_kata
 from grader.extra.authoring.audit.record import witness_of
 from grader.extra.authoring.audit.run import Auditor
 from grader.extra.authoring.audit.server import available
+from grader.extra.kata import kata as run_kata
 
 pytestmark = pytest.mark.slow  # each audits a homework in forks
 
@@ -450,7 +450,7 @@ def test_an_audit_that_is_killed_leaves_no_process_and_no_copy(homework, tmp_pat
     folder = homework(TESTS + "import time\n\ndef test_slow():\n    time.sleep(0.2)\n")
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    code = "from grader.cli.kata import kata; kata()"
+    code = "from grader.extra.kata import kata; kata()"
     command = [sys.executable, "-c", code, "audit", str(folder), "--fresh"]
     running = subprocess.Popen(
         command, env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL

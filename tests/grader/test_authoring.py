@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from grader.answer_keys.file import KeyUnusable, open_keyring
-from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
 from grader.extra.authoring.preview import overview
 from grader.extra.authoring.verify import static_checks
 from grader.extra.authoring.verify.katas import KataVerification, OtherDraws, verify_course
 from grader.extra.authoring.verify.seeds import verify_right_answers
 from grader.extra.authoring.verify.static_checks import record_path, verification, write_record
+from grader.extra.kata import kata as run_kata
 
 from .conftest import DOUBLE
 

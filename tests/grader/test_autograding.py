@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.cli.kata import kata as run_kata
 from grader.course.submission import SubmissionRejected, code_of, grade_id
+from grader.extra.kata import kata as run_kata
 
 pytestmark = pytest.mark.slow
 

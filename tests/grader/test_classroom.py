@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
-from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.catalog import CourseError
 from grader.extra.classroom import command
@@ -25,6 +24,7 @@ from grader.extra.classroom.run import ClassRun, RunCounts
 from grader.extra.classroom.store import Store, StoreUnusable
 from grader.extra.classroom.student_reports import class_reports, counted_katas, with_waiting_katas
 from grader.extra.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, shape, verdict_of
+from grader.extra.kata import kata
 from grader.grading.grader import Grader
 from grader.grading.session import LibraryMissing
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, from_json

@@ -23,7 +23,7 @@ from grader.processes import pool as processes
 KILLS = int(os.environ.get("DOJO_KILLS", "3"))
 STUDENTS = 40
 SOURCES = ("x + x", "3 * x", "abs(x) * 2", "x - x", "x.sum()", "x ** 2", "x + undefined", "x * 2")
-COMMAND = "from grader.cli.kata import kata; kata()"
+COMMAND = "from grader.extra.kata import kata; kata()"
 
 
 def source(number):

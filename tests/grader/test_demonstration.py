@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade
-from grader.cli.kata import kata
-from grader.cli.starter import starter_files
 from grader.course.catalog import Course
+from grader.extra.authoring.release.starter import starter_files
 from grader.extra.authoring.verify import static_checks
 from grader.extra.authoring.verify.static_checks import write_record
+from grader.extra.kata import kata
 from grader.extra.notebooks import magics
 from grader.extra.show.demonstration import open_demonstration, render_page
 

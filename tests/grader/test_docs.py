@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from grader import __version__, formats
 from grader.cli.grade import grade
-from grader.cli.kata import kata
 from grader.course.general_mistakes import GENERAL
+from grader.extra.kata import kata
 from grader.plugins import GRADE
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.cli.kata import kata as run_kata
+from grader.extra.kata import kata as run_kata
 
 LAYOUTS = Path(__file__).parent / "layouts"
 PAGE = Path(__file__).parents[2] / "docs" / "importing.md"

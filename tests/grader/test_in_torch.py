@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.cli import starter
 from grader.cli.console import kata_list
 from grader.cli.grade import grade
-from grader.cli.kata import kata
 from grader.course.catalog import Course
 from grader.course.state import (
     STUBS,
@@ -33,7 +31,9 @@ from grader.course.submission import (
     stub_in_torch,
     text_in_torch,
 )
+from grader.extra.authoring.release import starter
 from grader.extra.authoring.verify.static_checks import write_record
+from grader.extra.kata import kata
 from grader.grading import session
 from grader.report import KataReport
 

@@ -466,7 +466,7 @@ def test_a_folder_that_can_only_be_read_is_read(known, first, judged, monkeypatc
 
 @pytest.mark.slow
 def test_two_verifications_at_once_tell_the_same(course, tmp_path):
-    code = "from grader.cli.kata import kata; kata()"
+    code = "from grader.extra.kata import kata; kata()"
     command = [sys.executable, "-c", code, "verify", "double", "--course", str(course.root)]
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     both = [

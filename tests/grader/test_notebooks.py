@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade as run_grade
-from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import SubmissionRejected, Unreadable, code_of, katas_asked, katas_in, source_of
+from grader.extra.kata import kata as run_kata
 from grader.extra.notebooks.notebook import STUB, importlib, to_markdown, with_solution, without_statement
 from grader.formats import html
 from grader.report import CheckReport, KataReport, Mistake

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade
-from grader.cli.page import without_secret
 from grader.course.catalog import Course
 from grader.extra.notebooks.notebook import to_markdown
+from grader.extra.page.command import without_secret
 from grader.extra.show.speech import Wish
 from grader.report import CheckReport, KataReport, Place, Repair
 from grader.worker.protocol.channel import MAGIC, PREFIX, ChannelClosed, ChannelCut, Frames

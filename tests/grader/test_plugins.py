@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from grader import formats, plugins
 from grader.cli import options
 from grader.cli.grade import grade
-from grader.cli.kata import kata
+from grader.extra.kata import kata
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("in a package of your own")[2]
@@ -71,7 +71,7 @@ def test_our_own_are_declared_as_those_of_others_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = project["entry-points"]["dojo.commands"]
     assert declared == {f"grade.{name}": value for name, value in plugins.GRADE.items()} | {
-        f"kata.{name}": f"grader.cli.kata:{command.callback.__name__}"
+        f"kata.{name}": f"grader.extra.kata:{command.callback.__name__}"
         for name, command in kata.commands.items()
     }
     assert project["entry-points"]["dojo.formats"] == {

@@ -18,15 +18,14 @@ from click.testing import CliRunner
 
 import grader
 from grader.answer_keys.file import KeyFile, new_secret, unseal
-from grader.cli import starter
 from grader.cli.grade import grade as run_grade
-from grader.cli.kata import kata as run_kata
 from grader.course import release_manifest
 from grader.course.catalog import Course
 from grader.course.state import note_for
-from grader.extra.authoring.release import repository
+from grader.extra.authoring.release import repository, starter
 from grader.extra.authoring.release.repository import build_wheel
 from grader.extra.authoring.verify.static_checks import write_record
+from grader.extra.kata import kata as run_kata
 
 from .conftest import CENTER, DOUBLE
 from .leaks import leaks

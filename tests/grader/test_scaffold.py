@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.console import kata_list
-from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import read_submission
 from grader.extra.authoring.preview import feedback, overview
@@ -16,6 +15,7 @@ from grader.extra.authoring.scaffold.writer import with_kata, write_kata
 from grader.extra.authoring.verify import static_checks
 from grader.extra.authoring.verify.katas import verify_course
 from grader.extra.authoring.verify.seeds import verify_right_answers
+from grader.extra.kata import kata as run_kata
 from grader.grading.grader import Grader
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade as command
-from grader.cli.kata import kata
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
 from grader.extra.authoring.release import repository
+from grader.extra.kata import kata
 from grader.extra.show import demonstration
 from grader.extra.show.answers import Answers, open_answers
 from grader.extra.show.demonstration import open_demonstration, read_recording, reference_students

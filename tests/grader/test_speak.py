@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade as command
-from grader.cli.speak import _likeliest
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.errors import CourseError
 from grader.extra.show.answers import Answers
+from grader.extra.show.command import _likeliest
 from grader.extra.show.demonstration import open_demonstration, read_recording, reference_students, speech_in
 from grader.extra.show.sections import Section
 from grader.extra.show.speech import DIGITS, Calls, Silent, Token, Wish, prompt_of, section_of, text_of

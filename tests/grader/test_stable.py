@@ -19,9 +19,9 @@ from click.testing import CliRunner
 import grader
 from grader import report
 from grader.cli.grade import grade
-from grader.cli.kata import kata
 from grader.extra.authoring.release.repository import build_wheel
 from grader.extra.classroom.policy import Late, Terms
+from grader.extra.kata import kata
 from grader.kata import Kata
 
 ROOT = Path(__file__).parents[2]

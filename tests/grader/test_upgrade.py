@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 from grader import __version__, formats
 from grader.cli.grade import grade
-from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.state import BEST, CourseState
 from grader.errors import CourseError
+from grader.extra.kata import kata
 from grader.extra.page.workplace import History
 from grader.extra.show.demonstration import read_recording
 from grader.report import SCHEMA_VERSION, ReportError, from_json, to_json

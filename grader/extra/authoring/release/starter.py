@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 from grader.answer_keys.file import LEVEL, SUFFIX, repacked
+from grader.cli.practice import PACKAGE, SOLUTIONS
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.state import INSTALLED, stub_in
 from grader.extra.authoring.release import keys
@@ -22,10 +23,8 @@ from grader.extra.authoring.release.repository import (
     zipped,
 )
 
-PACKAGE = Path(__file__).resolve().parents[1]
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = PACKAGE / "cli" / "templates"
 TASKS = TEMPLATES / "tasks.json"
-SOLUTIONS = "solutions.zip"  # beside it; only in those that show solutions
 
 
 def build_course_wheel(
@@ -88,7 +87,7 @@ def _with_files(wheel: bytes, added: dict[str, bytes]) -> bytes:
     return zipped(files)
 
 
-def start(folder: Path, library: str = "") -> ReleaseOutcome:
+def write_course(folder: Path, library: str = "") -> ReleaseOutcome:
     """Write the course of this installation into a folder, its stubs in `library` where a kata may be
     answered in it. Files that were changed there since they were written stay. Raises CourseError if this
     installation holds no course."""

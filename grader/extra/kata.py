@@ -166,7 +166,7 @@ def audit(homework: Path, at_once: int | None, **options: Any) -> None:
     catches is shown with an input on which it differs from the solution. If a run is interrupted, the same
     command continues it.
     """
-    from grader.cli.audit import AuditOptions, audit_homework
+    from grader.extra.authoring.audit.command import AuditOptions, audit_homework
 
     sys.exit(audit_homework(homework, AuditOptions(at_once=at_once or 0, **options)))
 
@@ -364,8 +364,8 @@ def wheel(
     folder: Path, names: tuple[str, ...], seed: int, unverified: bool, solutions: bool, course: Path | None
 ) -> None:
     """Write a wheel of the grader that holds the course, for `grade start`."""
-    from grader.cli.starter import build_course_wheel
     from grader.extra.authoring.release.keys import chosen_katas, require_solutions, save
+    from grader.extra.authoring.release.starter import build_course_wheel
     from grader.extra.authoring.verify.static_checks import require_verified
 
     here = open_course(course)
@@ -505,7 +505,7 @@ def seed(is_new: bool, course: Path | None) -> None:
 @course_option
 def override(course: Path | None, **options: Any) -> None:
     """Set the points of a student's kata by hand; they hold however often it is graded again."""
-    from grader.cli.override import OverrideOptions, run
+    from grader.extra.classroom.override import OverrideOptions, run
 
     run(_own_course(course), OverrideOptions(**options))
 
@@ -526,7 +526,7 @@ def override(course: Path | None, **options: Any) -> None:
 @course_option
 def regrade(course: Path | None, **options: Any) -> None:
     """Judge again what a student handed in, as it was on a day; the stored results stay."""
-    from grader.cli.regrade import RegradeOptions, run
+    from grader.extra.classroom.regrade import RegradeOptions, run
 
     sys.exit(run(_own_course(course), RegradeOptions(**options)))
 

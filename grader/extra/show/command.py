@@ -31,7 +31,9 @@ from grader.formats.terminal import View
 from grader.report_texts import harmless
 
 
-def see(course: Course, options: GradeOptions, as_text: bool, tokens: str | None, mine: bool) -> int:
+def show_sections(
+    course: Course, options: GradeOptions, as_text: bool, tokens: str | None, mine: bool
+) -> int:
     """Write the page, and print the text if it is asked for; return the exit code. Raises CourseError for a
     course that shows nothing, a section that does not exist and a file that cannot be written."""
     demonstration = open_demonstration(course)
@@ -88,7 +90,7 @@ BOLD, DIM = "1", "2"
 BAR = 20  # columns of the longest bar
 
 
-def speak(
+def write_text(
     course: Course,
     options: GradeOptions,
     without: tuple[str, ...],

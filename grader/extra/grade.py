@@ -1,0 +1,96 @@
+"""The commands of `grade` that no verdict needs; each imports its modules when it runs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grader.cli.commands import of_course, of_katas, of_workers
+from grader.cli.options import (
+    GradeOptions,
+    GuardedCommand,
+    ascii_option,
+    no_search_option,
+    opened,
+    search_option,
+)
+
+mine_option = click.option("--mine", is_flag=True, help="Use functions that do not pass as well.")
+
+
+@click.command(cls=GuardedCommand)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--library", type=click.Choice(["numpy", "torch"]), help="Write NumPy katas as stubs in this library."
+)
+def start(folder: Path, library: str | None) -> None:
+    """Write the course that came with the grader to a folder."""
+    from grader.extra.authoring.release.starter import write_course
+    from grader.values.formatting import counted
+
+    outcome = write_course(folder, library or "")
+    katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
+    click.echo(f"{katas} written to {folder}. Begin:  cd {shlex.quote(str(folder))} && grade")
+    for note in outcome.notes("course"):
+        click.echo(note)
+
+
+@click.command(cls=GuardedCommand)
+@of_katas
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Use this port.  [default: a free one]"
+)
+@of_workers
+@search_option
+@no_search_option
+def page(port: int, **options: Any) -> None:
+    """Open the course in the browser: write there, graded as you type."""
+    from grader.extra.page.command import run_page
+
+    terms = GradeOptions(**options)
+    sys.exit(run_page(opened(terms), terms, port))
+
+
+@click.command(cls=GuardedCommand)
+@click.argument("names", nargs=-1, metavar="[SECTION]")
+@of_course
+@click.option("--text", is_flag=True, help="Show it in the terminal.")
+@click.option("--tokens", metavar="TEXT", help="Run on these words.")
+@mine_option
+@click.option("--output", "--out", "output", help="Write the page to this file.")
+@of_workers
+@ascii_option
+def see(names: tuple[str, ...], text: bool, tokens: str | None, mine: bool, **options: Any) -> None:
+    """Show your functions at work, on a page or as text."""
+    from grader.extra.show.command import show_sections
+
+    terms = GradeOptions(names, **options)
+    sys.exit(show_sections(opened(terms), terms, text, tokens, mine))
+
+
+@click.command(cls=GuardedCommand)
+@click.argument("names", nargs=-1, metavar="[WORD]")
+@of_course
+@click.option("--without", multiple=True, metavar="PART", help="Leave a part out, to see what it does.")
+@click.option("--with", "with_", multiple=True, metavar="NAME[=VALUE]", help="Write in this way.")
+@click.option("--inside", is_flag=True, help="Show what each token was chosen from.")
+@mine_option
+@of_workers
+@ascii_option
+def speak(
+    names: tuple[str, ...],
+    without: tuple[str, ...],
+    with_: tuple[str, ...],
+    inside: bool,
+    mine: bool,
+    **options: Any,
+) -> None:
+    """Let your functions write a text, after these words."""
+    from grader.extra.show.command import write_text
+
+    terms = GradeOptions(names, **options)
+    sys.exit(write_text(opened(terms), terms, without, with_, inside, mine))
