@@ -48,12 +48,14 @@ def _table(report: Report) -> str:
 
 
 def _details(kata: KataReport, longest: int) -> str:
-    blocks = [_cause(cause, longest) for cause in account.causes(kata)]
+    causes = account.causes(kata)
+    blocks = [_cause(cause, longest) for cause in causes]
     if not blocks:
         return ""
     head = f"\n<details><summary>{in_markdown(kata.title)}</summary>\n"
     head += f"\n{in_markdown(account.parts_text(kata))}\n" if kata.parts else ""
-    next_command = f"grade --hint {kata.name}".replace("`", "'")
+    head += f"\n{account.count_of(kata, len(causes))}\n"
+    next_command = account.COMMANDS["hint"].format(kata.name).replace("`", "'")
     found = account.of_search(kata)
     blocks += [f"\n{fenced(found, longest)}\n"] if found else []
     return head + "".join(blocks) + f"\nNext: `{next_command}`\n\n</details>\n"

@@ -26,7 +26,8 @@ from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission, first_use
 from grader.grading.missing_return import missing_return, reported_once
-from grader.grading.report_builder import as_check, as_repair, in_torch, smallest
+from grader.grading.report_builder import as_check, as_repair, in_torch, shown
+from grader.grading.snippet import signatures_of
 from grader.grading.submission_run import JudgingStopped, SubmissionRun, limited
 from grader.kata import Kata, Library, hundredths
 from grader.report import CheckReport, Cost, Isolation, KataReport, Mistake, Part, Provenance
@@ -202,13 +203,17 @@ class Grader:
             try:
                 results = run.run_all()
                 failed = [result for result in results if result.failures]
-                printed = {f.check.name: run.printed_for(f, smallest(f)) for f in failed}
+                stub = text_of(self.course.stub(prepared.info)) if failed else ""
+                names = signatures_of(stub) | signatures_of(source)
+                told = {
+                    f.check.name: shown(f, prepared.kata, names, submission.as_tensors)[0] for f in failed
+                }
+                printed = {f.check.name: run.printed_for(f, told[f.check.name]) for f in failed}
                 cost = None if failed or run.parts else run.cost()
             finally:
                 run.close()
             missing = missing_return(results, source) if failed else None
             mistakes = self._named(prepared, results, source) if failed and not missing else {}
-            stub = text_of(self.course.stub(prepared.info)) if failed else ""
             free = unearned(results, run.context)
             checks = [
                 as_check(

@@ -14,7 +14,7 @@ import numpy as np
 from grader.checks.parts import Parts
 from grader.checks.runner import CheckResult, Failure
 from grader.course.submission import shape_in_torch, text_in_torch
-from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
+from grader.grading.snippet import Script, Signatures, script_of, signatures_of, with_parameters
 from grader.kata import Arguments, Kata
 from grader.report import (
     CheckReport,
@@ -27,9 +27,10 @@ from grader.report import (
     Repair,
     to_number,
 )
+from grader.report_texts import cut_pair
 from grader.values.arrays import holds_arrays, is_contiguous
 from grader.values.comparison import Array, Difference
-from grader.values.formatting import describe, show
+from grader.values.formatting import describe, show, show_pair
 
 if TYPE_CHECKING:
     from grader.edits.candidates import EditPlace
@@ -50,9 +51,9 @@ def pictures_of(difference: Difference | None, axes: dict[str, str]) -> tuple[Pi
     at = tuple(int(place) for place in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     tables = [np.atleast_2d(array[at[:-2]]) for array in (wanted, have, wrong)]
     window = tuple(map(_window, tables[0].shape, (0, *at)[-2:]))
-    named = NAME.match(difference.where)
-    name = named[0] if named else "result"
-    labels = map(_labels, window, ["", "", *axes.get(name, "").split()][-2:])
+    part = difference.where.rpartition("[")[0]  # without the index of the entry
+    name = part if part[:1].isidentifier() else f"result{part}"
+    labels = map(_labels, window, ["", "", *axes.get(NAME.findall(name)[0], "").split()][-2:])
     rows, columns = labels if wanted.ndim > 1 else ([""], [*labels][-1])
     return (
         Picture(
@@ -130,6 +131,8 @@ def picture_of(value: object) -> tuple[Picture, ...]:
     )
 
 
+MOST_CAME = 60  # characters of what came, and of what was due
+MOST_TRIED = 12  # failing cases of a check, until one has a call that is short code
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 NOTHING_TO_JUDGE = "no right answer to this kata has anything that it could judge"
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
@@ -163,9 +166,9 @@ def as_check(
         waits = parts.message(check.name) if parts else ""
         status: CheckStatus = "passed" if result.asked else "skipped"
         return CheckReport(check.name, check.title, status, points, check.points, waits)
-    failure = smallest(result)
-    difference, names = failure.difference, signatures_of(stub) | signatures_of(source)
-    script = None if kata.questions else script_of(failure, check.name, kata.name, names, as_tensors)
+    names = signatures_of(stub) | signatures_of(source)
+    failure, script = shown(result, kata, names, as_tensors)
+    difference = failure.difference
     return CheckReport(
         check.name,
         check.title,
@@ -178,6 +181,7 @@ def as_check(
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
+        came=_came(failure),
         mistake=mistake,
         pictures=(failure.picture,) if failure.picture else pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
@@ -195,6 +199,7 @@ def in_torch(check: CheckReport) -> CheckReport:
         counterexample=given and {name: shape_in_torch(text) for name, text in given.items()},
         expected=check.expected and shape_in_torch(check.expected),
         got=check.got and shape_in_torch(check.got),
+        came=shape_in_torch(check.came),
         mistake=mistake and replace(mistake, text=text_in_torch(mistake.text)),
     )
 
@@ -213,6 +218,38 @@ def smallest(result: CheckResult) -> Failure:
     return min(alike, key=lambda failure: failure.case.weight)
 
 
+def shown(
+    result: CheckResult, kata: Kata, names: Signatures, as_tensors: bool = False
+) -> tuple[Failure, Script | None]:
+    """Return the failure that a report shows and its call: the smallest, or else one of the next that can be
+    shown as code that runs."""
+    first = smallest(result)
+    if kata.questions:
+        return first, None
+    alike = [failure for failure in result.failures if _fails_alike(failure, first) and failure is not first]
+    nearest = sorted(alike, key=lambda failure: failure.case.weight)[: MOST_TRIED - 1]
+    scripts = [
+        (failure, script_of(failure, result.check.name, kata.name, names, as_tensors))
+        for failure in [first, *nearest]
+    ]
+    return next((pair for pair in scripts if pair[1] is None or pair[1].is_whole), scripts[0])
+
+
+def _came(failure: Failure) -> str:
+    """Return what came and what was due where they first differ; "" if they cannot be told in a line."""
+    difference = failure.difference
+    if difference is None:
+        return ""
+    where = difference.where if difference.where[:1].isidentifier() else f"result{difference.where}"
+    got, expected = difference.got, difference.expected
+    if difference.arrays is not None:
+        wanted, have, wrong = difference.arrays
+        at = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
+        expected, got = show_pair(wanted[at], have[at])
+    expected, got = cut_pair(expected, got, MOST_CAME)
+    return f"{where}: {got}, due {expected}"
+
+
 def _fails_alike(failure: Failure, first: Failure) -> bool:
     return failure.status == first.status and bool(failure.difference) == bool(first.difference)
 
@@ -223,7 +260,7 @@ def _counterexample(failure: Failure, script: Script | None, kata: Kata) -> dict
         return _show_row(failure.case.arguments)
     if script is None:
         return _show_values(failure.case.arguments, kata.axes)
-    words = set(WORD.findall(" ".join(script.shown)))
+    words = set(WORD.findall(" ".join(script.calls)))
     return _show_values({n: value for n, value in script.values.items() if n in words}, kata.axes)
 
 

@@ -199,6 +199,39 @@ def test_a_function_of_the_grader_answers_what_it_answered():
     np.testing.assert_array_equal(found(given), [2, 4])
 
 
+def test_a_call_is_shown_with_its_values_if_they_are_few():
+    assert script(Call("attend", [np.array([[0.5, np.nan]]), np.float32([2])], {})).shown == [
+        "import numpy as np",
+        "from attention import attend",
+        "q = np.array([[0.5, np.nan]])",
+        "k = np.array([2.0], dtype=np.float32)",
+        "attend(q, k)",
+    ]
+    assert script(Call("attend", [np.zeros((5, 5))], {})).shown == ["attend(q)"]
+    assert script(Call("attend", [np.zeros((4, 6)) + 1 / 3] * 1 + [np.ones((4, 6)) / 7] * 2, {})).shown == [
+        "attend(q, k, v)"
+    ]
+
+
+def test_a_function_of_the_grader_is_shown_as_its_table():
+    torch = pytest.importorskip("torch")
+
+    def weigh(ids):
+        return (
+            torch.tensor([[0.6, 0.15, 0.25]]).log() if ids == [1] else torch.tensor([[0.5, 0.4, 0.1]]).log()
+        )
+
+    call = Call("attend", [weigh], {}, answers={id(weigh): [([[1]], weigh([1])), ([[1, 0]], weigh([1, 0]))]})
+    shown = script(call).shown
+    assert shown[2:] == [
+        'q = lambda given: torch.tensor({"[1]": [[0.6, 0.15, 0.25]], "[1, 0]": [[0.5, 0.4, 0.1]]}'
+        "[str(given)]).log()",
+        "attend(q)",
+    ]
+    (found,), _ = rebuilt("\n".join(shown))
+    assert torch.equal(found([1, 0]), weigh([1, 0]))
+
+
 def test_a_check_of_earlier_calls_shows_them_all():
     calls = [Call("attend", [n], {}) for n in (1, 2, 1)]
     assert script(*calls, check="earlier_calls_change_nothing").lines == [
