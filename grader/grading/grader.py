@@ -85,6 +85,17 @@ class Grader:
         #: Whether a running grading is of no use any more; it then raises Outdated.
         self.is_outdated: Callable[[], bool] = lambda: False
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
+        self._run: SubmissionRun | None = None  # that judges now
+        self._step = ""  # what is done besides
+
+    @property
+    def doing(self) -> str:
+        """What a running grading does, in words: the check that is judged, and the first call that was
+        stopped; "" between gradings."""
+        run = self._run
+        if run is None:
+            return self._step
+        return f"{run.losses[0]} {run.judges}" if run.losses else run.judges
 
     @property
     def isolation(self) -> Isolation:
@@ -140,9 +151,11 @@ class Grader:
         began = time.monotonic()
         if submission.as_tensors:
             self.factories[submission.library]  # starts while the kata is loaded
+        self._step = "preparing the cases"
         prepared = self.prepare(submission.info, submission.library)
         broken = _check_rules(prepared.kata, submission)
         judged = _Judged(broken) if broken else self._judge(prepared, submission)
+        self._step = ""
         checks = self._note_shortcuts(prepared.kata, submission, judged.checks)
         passed = not judged.parts and all(check.status in ("passed", "skipped") for check in checks)
         if prepared.kata.questions:
@@ -201,6 +214,7 @@ class Grader:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             try:
+                self._run = run
                 results = run.run_all()
                 failed = [result for result in results if result.failures]
                 stub = text_of(self.course.stub(prepared.info)) if failed else ""
@@ -211,7 +225,9 @@ class Grader:
                 printed = {f.check.name: run.printed_for(f, told[f.check.name]) for f in failed}
                 cost = None if failed or run.parts else run.cost()
             finally:
+                self._run = None
                 run.close()
+            self._step = "naming the mistake"
             missing = missing_return(results, source) if failed else None
             mistakes = self._named(prepared, results, source) if failed and not missing else {}
             free = unearned(results, run.context)

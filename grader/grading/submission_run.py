@@ -130,6 +130,7 @@ class SubmissionRun:
         self.note_isolation = note_isolation
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
+        self.judges = ""  # the title of the check that runs
         self.printed = ""
         self.parts = _parts_of(prepared.kata, submission.source)
         self.budget = Budget(KATA_SECONDS, is_outdated=is_outdated)
@@ -214,6 +215,7 @@ class SubmissionRun:
         try:
             with limited(JUDGE_SECONDS):
                 for check in self.prepared.checks:
+                    self.judges = check.title
                     results.append(self._run(check))
         except (JudgingStopped, MemoryError):
             left = self.prepared.checks[len(results) :]
