@@ -2,10 +2,10 @@
 
     python benchmarks/reports.py [--most N] [KATA ...]
 
-Each mistake (at most N of a kata, spread over its file) is graded as a submission and shown as in the
-terminal. The numbers are those of the call and of the values below it; the axes are those of the largest array
-among them. The call runs if its lines, as they stand in the report, end as the report says: with a value, or
-with the exception that it names. The longest reports come last.
+Each mistake (at most N of a kata, spread over its file) is graded as a submission, and its report shown as in
+the terminal. The numbers are those of the call and of the values below it; the axes are those of the largest
+array among them. The call runs if its lines, as they stand in the report, end as the report says: with a
+value, or with the exception that it names. The longest reports come last.
 """
 
 from __future__ import annotations
