@@ -140,7 +140,9 @@ class Loop:
         self._print(paragraphs(text, self.view().width), *files)
 
     def _print(self, text: str, *files: Path) -> None:
-        click.echo(linked(text, self.view(), [self._path, *files]), color=self.view().colour)
+        view = self.view()
+        text = terminal.in_ascii(text) if view.ascii_only else text
+        click.echo(linked(text, view, [self._path, *files]), color=view.colour)
 
     def _start(self) -> None:
         """Keep the stubs, and grade what was changed since it was graded, the current kata last."""

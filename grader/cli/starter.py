@@ -19,8 +19,8 @@ from grader.authoring.release.repository import (
     write_release,
     zipped,
 )
-from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.state import INSTALLED, stub_in
+from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo
+from grader.course.state import stub_in
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).parent / "templates"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # importing these takes milliseconds, and listing the katas d
 
 #: How the statement `KATA = Kata(…)` begins and ends in a declaration that `kata new` wrote.
 OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
+#: The course in the package; only in wheels that `kata wheel` builds.
+INSTALLED = Path(__file__).resolve().parents[1] / "starter.zip"
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,8 @@ def find_course(start: Path, shipped: bool = True) -> Path:
     for folder in (start, *start.parents, *installed):
         if (folder / "tests" / "katas").is_dir():
             return folder
+    if shipped and INSTALLED.is_file():
+        raise CourseError("There is no dojo in this folder. Begin one:  grade --start my-dojo")
     raise CourseError(
         "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
     )

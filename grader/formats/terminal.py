@@ -20,6 +20,7 @@ FEW_PRINTED = 4  # the last lines of the output that it shows
 PRINTED = f"{'':6}|   "  # before what a long line that was printed goes on with
 DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
+ASCII = str.maketrans({"✓": "+", "✗": "x", "⧗": "t", "·": ".", "…": "...", "│": "|", "→": "->"})
 MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RED)}
 
 
@@ -65,7 +66,13 @@ def render(report: Report, view: View = DEFAULT) -> str:
 
 def render_kata(kata: KataReport, view: View = DEFAULT) -> str:
     """Return the report of one kata: first the cause of the failures, then what fails besides."""
-    return without_commands("\n".join(_kata(legible_kata(kata), view)) + "\n")
+    text = without_commands("\n".join(_kata(legible_kata(kata), view)) + "\n")
+    return in_ascii(text) if view.ascii_only else text
+
+
+def in_ascii(text: str) -> str:
+    """Return the text with the signs of a report in ASCII."""
+    return text.translate(ASCII)
 
 
 def _kata(kata: KataReport, view: View) -> list[str]:
@@ -358,7 +365,8 @@ def render_summary(report: Report, view: View = DEFAULT) -> str:
     ]
     total = f"{points(report.score)} of {points(report.max_score)} points"
     lines = [paint("All katas", BOLD), *rows, "", paint(total, BOLD)]
-    return without_commands("\n".join(lines)) + "\n"
+    text = without_commands("\n".join(lines)) + "\n"
+    return in_ascii(text) if view.ascii_only else text
 
 
 def _word(kata: KataReport, paint: Paint) -> str:

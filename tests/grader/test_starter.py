@@ -118,6 +118,13 @@ def test_from_an_empty_folder_to_the_first_pass(installed, tmp_path):
         environment = {**os.environ, "PYTHONPATH": str(installed), "NO_COLOR": "1"}
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 
+    said = run()
+    assert (said.returncode, said.stderr) == (
+        4,
+        "There is no dojo in this folder. Begin one:  grade --start my-dojo\n",
+    )
+    (tmp_path / "empty").mkdir()
+    assert run("--start", ".", cwd=tmp_path / "empty").stdout == "1 kata written here. Begin:  grade\n"
     began = run("--start", "course")
     assert (began.returncode, began.stdout) == (0, "1 kata written to course. Begin:  cd course && grade\n")
     folder = tmp_path / "course"

@@ -163,3 +163,9 @@ def test_an_unwritten_part_shows_no_call():
 def test_what_came_and_what_was_due_stand_below_the_call():
     lines = shown(replace(WRONG, came="result[1]: 3.0, due 2.0"))
     assert lines[lines.index("    # x: float64 (1,)") + 1] == "    # result[1]: 3.0, due 2.0"
+
+
+def test_a_report_in_ascii_has_no_other_character():
+    shown_ = shown(replace(RAISED, mistake=MISTAKE), replace(WRONG, message="It says 3…"), ascii_only=True)
+    assert "\n".join(shown_).isascii()
+    assert "  x Every entry equals the reference." in shown_
