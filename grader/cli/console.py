@@ -425,7 +425,7 @@ class Console:
             text = terminal.render_kata(kata, self.view)
             own = Path(account.file_of(replace(kata, file="")))
             if path.resolve() != own.resolve() and self.separates:
-                text += f"  graded      {harmless(from_here(path), one_line=True)}\n"
+                text += f"  graded  {harmless(from_here(path), one_line=True)}\n"
             if kata.status == "waiting" and self.waits:
                 text += f"{paragraphs(f'  {self.waits}', self.view.width)}\n"
             text += note_text(path, self.view.width)

@@ -129,6 +129,7 @@ DRAWN = 76  # the most characters of a line of a drawing
 WIDEST = 24  # the most characters of a column of names
 LINE = re.compile(r"\bline (\d{1,6})\b")
 SENTENCE = re.compile(r"(?<=[.?!]) ")
+NESTED = re.compile(r"[\[…]")  # what follows the name of a variable that holds several arrays
 UNWRITTEN = "This part is not written yet"
 #: Checks that ask again what others ask, in another dtype, layout or order. They show least of what is wrong.
 VARIATIONS = {
@@ -139,11 +140,7 @@ VARIATIONS = {
     "stays_on_the_device",
 }
 #: The commands that lead on from a report, by what they show.
-COMMANDS = {
-    "hint": "grade --hint {}",
-    "call": "grade {} --snippet",
-    "full": "grade {} --full",
-}
+COMMANDS = {"hint": "grade --hint {}", "call": "grade {} --snippet", "full": "grade {} --full"}
 
 
 def wrong(kata: KataReport) -> list[CheckReport]:
@@ -237,11 +234,20 @@ def values(check: CheckReport) -> dict[str, str]:
     return {} if is_whole(check) else check.counterexample or {}
 
 
+def in_short(check: CheckReport) -> CheckReport:
+    """Return the check with its call alone, where that has its values in it."""
+    lines = (check.call or "").splitlines()
+    made = {NESTED.split(name)[0] for name in check.counterexample or {}}
+    begins = ("import ", "from ", *(f"{name} = " for name in made))
+    last = max((number for number, line in enumerate(lines) if line.startswith(begins)), default=-1)
+    return replace(check, call="\n".join(lines[last + 1 :]))
+
+
 def kinds(check: CheckReport) -> list[str]:
     """Return what the values are that a check's call does not hold, a line for each variable."""
     found: dict[str, list[str]] = {}
     for name, text in values(check).items():
-        found.setdefault(re.split(r"[\[…]", name)[0], []).append(text.rpartition("    ")[2])
+        found.setdefault(NESTED.split(name)[0], []).append(text.rpartition("    ")[2])
     return [f"{name}: {_kind(texts)}" for name, texts in found.items()]
 
 

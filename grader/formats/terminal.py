@@ -13,6 +13,7 @@ from grader.report_texts import legible, legible_kata, without_commands
 MOST_ROWS = 120  # the most rows of a counterexample in full
 MOST_KINDS = 6  # the most lines about values that a call does not hold
 MOST_CAUSES = 3  # the causes that a report shows, unless it is full
+MOST = 30  # lines of a report, unless it is full
 FITS = 20  # lines of a report beside which a drawing has room
 NO_SNIPPET = "# No failing call can be written as short code that runs beside your file."
 NO_BREAK = "\xa0"
@@ -126,6 +127,8 @@ def _failed(kata: KataReport, view: View) -> list[str]:
     after += ["", *_paragraph(guess, view)] if guess else []
     after += _notes(kata, view)
     after += ["", *_commands(kata, view)] if view.offers_commands else []
+    if len(lines) + len(call) + len(after) > MOST - 2:
+        call = _call(account.in_short(check), view) if told.code else []
     room = FITS - 1 - len(lines) - len(call) - len(after)
     return [*lines, *call, *(_came(check, view, room) if told.shows_values else []), *after]
 
@@ -159,10 +162,11 @@ def _other_reasons(others: Sequence[str], view: View) -> list[str]:
 def _commands(kata: KataReport, view: View) -> list[str]:
     """Return the commands that lead on from a report of a kata that fails."""
     hint, call, full = (command.format(kata.name) for command in account.COMMANDS.values())
-    lines = [f"  a hint     {hint}"]
-    if any(check.snippet for check in account.wrong(kata)):
-        lines.append(f"  this call  {call}")
-    return lines if view.detail == "full" else [*lines, f"  all checks {full}"]
+    options = [f"{call} (this call)"] if any(check.snippet for check in account.wrong(kata)) else []
+    if view.detail != "full":
+        options.append(f"{full.split()[-1] if options else full} (all checks)")
+    more = words(" or ".join(options), view.width, "  more    ", " " * 10)
+    return [f"  a hint  {hint}", *more]
 
 
 def _snippet(failed: list[CheckReport]) -> list[str]:

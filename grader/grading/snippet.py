@@ -31,8 +31,9 @@ IMPORTS = {
 MOST_ENTRIES = 2_000  # of all arrays together
 MOST_LINES = 8  # calls that a report shows
 MOST_NUMBERS = 24  # of an array that a report writes out
-MOST_ROWS = 14  # of a call that a report writes out with all values
-ROW = 70  # characters
+MOST_ROWS = 20  # of a call that a report writes out with all values
+ROW = 72  # characters
+MANY = 4  # arrays in one value, from which on what makes them gets a short name
 BRIEF = 40  # the most characters of an argument that is written into the call
 LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
 OWN = "  # the grader's own"
@@ -279,9 +280,11 @@ class _Writer:
     ) -> list[str] | None:
         """Return short code that makes the values; None if it is long or if there is none."""
         try:
+            self.makers: dict[str, str] = {}
             made = [self._short_definition(name, value) for name, value in self.values.items()]
         except NotCode:
             return None
+        made = [*(f"{short} = {maker}" for short, maker in self.makers.items()), *made]
         texts = [*made, *lines]
         imports = [line for prefix, line in IMPORTS.items() if any(prefix in text for text in texts)]
         used = [line for source in sources for line in source.strip("\n").split("\n")]
@@ -292,34 +295,35 @@ class _Writer:
 
     def _short_definition(self, name: str, value: Any) -> str:
         if callable(value) and not hasattr(value, "shape"):
-            return f"{name} = lambda given: {self._table(value)}"
+            return f"{name} = {self._table(value)}"
         if any(int(np.prod(leaf.shape)) > MOST_NUMBERS for leaf in leaves(value) if hasattr(leaf, "shape")):
             raise NotCode
-        return f"{name} = {_shortened(code_of(value, self.as_tensors))}"
+        code = _shortened(code_of(value, self.as_tensors))
+        for maker, short in (("torch.tensor", "t"), ("np.array", "a")):
+            if code.count(f"{maker}(") >= MANY and short not in self.taken:
+                self.makers[short] = maker
+                code = code.replace(f"{maker}(", f"{short}(")
+        return f"{name} = {code}"
 
     def _table(self, function: Any) -> str:
-        """Return code that looks a function's answers up by the one argument, as text. Raises NotCode."""
-        answers, is_array = {}, False
+        """Return a function that looks its answers up by the arguments, as text. Raises NotCode."""
+        answers: dict[str, str] = {}
+        forms = set()
         for call in self.calls:
             for given, answer in call.answers.get(id(function), []):
-                if len(given) != 1:
-                    raise NotCode
-                is_array = hasattr(given[0], "tolist")
-                plain = given[0].tolist() if is_array else given[0]
+                plain = [part.tolist() if hasattr(part, "tolist") else part for part in given]
                 code_of(plain)  # raises NotCode if an object was given
-                answers[str(plain)] = _as_logarithms(answer, self.as_tensors)
-        parts = [TABLE_ENTRY.fullmatch(answer) for answer in answers.values()]
-        frames = {
-            (part[1], part[3]) if part else ("", answer)
-            for part, answer in zip(parts, answers.values(), strict=True)
-        }
-        before, after = frames.pop() if len(frames) == 1 and all(parts) else ("", "")
-        texts = [
-            part[2] if part and before else answer
-            for part, answer in zip(parts, answers.values(), strict=True)
-        ]
+                forms.add(tuple(hasattr(part, "tolist") for part in given))
+                key = str(plain[0]) if len(plain) == 1 else str(plain)
+                answers[key] = _as_logarithms(answer, self.as_tensors)
+        if len(forms) != 1 or not (form := forms.pop()) or any('"' in key for key in answers):
+            raise NotCode
+        names = ["given"] if len(form) == 1 else [f"given_{number}" for number in range(1, len(form) + 1)]
+        parts = [f"{name}{'.tolist()' * is_array}" for name, is_array in zip(names, form, strict=True)]
+        asked = parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
+        before, texts, after = _in_one_frame(list(answers.values()))
         listed = ", ".join(f'"{given}": {text}' for given, text in zip(answers, texts, strict=True))
-        return f"{before}{{{listed}}}[str(given{'.tolist()' * is_array})]{after}"
+        return f"lambda {', '.join(names)}: {before}{{{listed}}}[str({asked})]{after}"
 
     def _printed(self, last: str) -> list[str]:
         """Return the last call with what prints its result, or a gradient; empty on the fake device."""
@@ -464,6 +468,16 @@ def _shortened(code: str) -> str:
     library = "torch" if "torch." in code else "np" if "np." in code else ""
     short = NOT_FINITE.sub(rf"\1{library}.\2", code) if library else code
     return OBVIOUS.sub("", short)
+
+
+def _in_one_frame(codes: list[str]) -> tuple[str, list[str], str]:
+    """Return what arrays as code have in common around their entries, if it is the same for all."""
+    parts = [TABLE_ENTRY.fullmatch(code) for code in codes]
+    frames = {(part[1], part[3]) if part else ("", code) for part, code in zip(parts, codes, strict=True)}
+    if len(frames) > 1 or not all(parts):
+        return "", codes, ""
+    before, after = frames.pop()
+    return before, [part[2] for part in parts if part], after
 
 
 def _as_logarithms(value: Any, as_tensors: bool) -> str:

@@ -9,6 +9,8 @@ counts this process's CPU time. The memory limit covers what is allocated while 
 from __future__ import annotations
 
 import contextlib
+import difflib
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -112,6 +114,13 @@ class NoWorker(Exception):
     """No worker could be started, before anything of a submission was in it: a fault of the machine."""
 
 
+def _meant(name: str, source: str) -> str:
+    """Return which function or class of the source may be meant by a name that it lacks, as a question."""
+    found = re.findall(r"^(?:def|class) (\w{1,80})", source, re.MULTILINE)
+    near = difflib.get_close_matches(name, found, n=1)
+    return f" Did you mean it by `{near[0]}`?" if near else ""
+
+
 class SubmissionRun:
     """The run of one submission: its worker, which is replaced if it is lost, and its output. Raises
     SubmissionRejected if the submission cannot be imported, and NoWorker."""
@@ -206,6 +215,7 @@ class SubmissionRun:
             self.close()
             raise SubmissionRejected(
                 f"{self.submission.label} defines no function or class called `{missing[0]}`."
+                f"{_meant(missing[0], self.submission.source)}"
             )
 
     def run_all(self) -> list[CheckResult]:

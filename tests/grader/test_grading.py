@@ -200,7 +200,7 @@ REFUSALS = {
     ),
     "no entry point": (
         "def dubble(x): return 2 * x\n",
-        "double.py defines no function or class called `double`.",
+        "double.py defines no function or class called `double`. Did you mean it by `dubble`?",
     ),
     "a number": ("double = 2\n", "double.py defines no function or class called `double`."),
 }

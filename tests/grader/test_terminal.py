@@ -45,8 +45,8 @@ def test_the_mistake_comes_first_and_is_told_once():
         "         0  1         0  1",
         "    0 │  1  2    0 │  1 ✗3",
         "",
-        "  a hint     grade --hint attention",
-        "  all checks grade attention --full",
+        "  a hint  grade --hint attention",
+        "  more    grade attention --full (all checks)",
     ]
 
 
