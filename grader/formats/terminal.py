@@ -119,7 +119,9 @@ def _failed(kata: KataReport, view: View) -> list[str]:
     if not account.named(check) or told.words != account.repair_text(kata):
         after += [] if told.places and not check.place else search_lines(kata, view)
     after += _printed(check, view)
-    if kata.output and (view.shows_output or not (check.printed or account.named(check))):
+    explained = bool(account.named(check)) or check.status == "error"  # then warnings tell nothing new
+    output = kata.output if view.shows_output or not explained else ""
+    if output and (view.shows_output or not check.printed):
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
         after += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
     after += _other_reasons(told.others, view)

@@ -219,10 +219,8 @@ class Grader:
                 failed = [result for result in results if result.failures]
                 stub = text_of(self.course.stub(prepared.info)) if failed else ""
                 names = signatures_of(stub) | signatures_of(source)
-                told = {
-                    f.check.name: shown(f, prepared.kata, names, submission.as_tensors)[0] for f in failed
-                }
-                printed = {f.check.name: run.printed_for(f, told[f.check.name]) for f in failed}
+                told = {f.check.name: shown(f, prepared.kata, names, submission.as_tensors) for f in failed}
+                printed = {f.check.name: run.printed_for(f, told[f.check.name][0]) for f in failed}
                 cost = None if failed or run.parts else run.cost()
             finally:
                 self._run = None
@@ -242,6 +240,7 @@ class Grader:
                     stub,
                     run.parts,
                     submission.as_tensors,
+                    told.get(f.check.name),
                 )
                 for f in results
             ]

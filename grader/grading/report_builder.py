@@ -132,7 +132,8 @@ def picture_of(value: object) -> tuple[Picture, ...]:
 
 
 MOST_CAME = 60  # characters of what came, and of what was due
-MOST_TRIED = 12  # failing cases of a check, until one has a call that is short code
+FEW_ROWS = 8  # of a call as code, for which no shorter one is looked for
+MOST_TRIED = 6  # failing cases of a check beside the smallest, for a call that is shorter code
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 NOTHING_TO_JUDGE = "no right answer to this kata has anything that it could judge"
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
@@ -148,12 +149,14 @@ def as_check(
     stub: str = "",
     parts: Parts | None = None,
     as_tensors: bool = False,
+    told: tuple[Failure, Script | None] | None = None,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
     gives none. `printed` is what the submission printed for that input; the `stub` has the names of
     parameters that the `source` does not say; `parts` are those of which some are not written. With
-    `as_tensors` the code of the failing call makes tensors of arrays."""
+    `as_tensors` the code of the failing call makes tensors of arrays. `told` is what `shown` returns, if
+    known already."""
     check = result.check
     if not result.failures and without_points:
         return CheckReport(check.name, check.title, "skipped", 0, check.points, without_points)
@@ -167,7 +170,7 @@ def as_check(
         status: CheckStatus = "passed" if result.asked else "skipped"
         return CheckReport(check.name, check.title, status, points, check.points, waits)
     names = signatures_of(stub) | signatures_of(source)
-    failure, script = shown(result, kata, names, as_tensors)
+    failure, script = told or shown(result, kata, names, as_tensors)
     difference = failure.difference
     return CheckReport(
         check.name,
@@ -221,18 +224,20 @@ def smallest(result: CheckResult) -> Failure:
 def shown(
     result: CheckResult, kata: Kata, names: Signatures, as_tensors: bool = False
 ) -> tuple[Failure, Script | None]:
-    """Return the failure that a report shows and its call: the smallest, or else one of the next that can be
-    shown as code that runs."""
+    """Return the failure that a report shows and its call: the smallest, or one of the next whose call is
+    shorter code."""
     first = smallest(result)
     if kata.questions:
         return first, None
+    found = first, script_of(first, result.check.name, kata.name, names, as_tensors)
+    if found[1] is None or found[1].rows <= FEW_ROWS:
+        return found
     alike = [failure for failure in result.failures if _fails_alike(failure, first) and failure is not first]
-    nearest = sorted(alike, key=lambda failure: failure.case.weight)[: MOST_TRIED - 1]
-    scripts = [
-        (failure, script_of(failure, result.check.name, kata.name, names, as_tensors))
-        for failure in [first, *nearest]
-    ]
-    return next((pair for pair in scripts if pair[1] is None or pair[1].is_whole), scripts[0])
+    for failure in sorted(alike, key=lambda failure: failure.case.weight)[:MOST_TRIED]:
+        script = script_of(failure, result.check.name, kata.name, names, as_tensors)
+        if script is not None and script.rows < found[1].rows:
+            found = failure, script
+    return found
 
 
 def _came(failure: Failure) -> str:

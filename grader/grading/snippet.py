@@ -80,6 +80,12 @@ class Script:
     definitions: list[str] | None = None
 
     @property
+    def rows(self) -> int:
+        """About how many lines a report needs for the call with its values; many if it is not whole."""
+        lines = [*(self.definitions or []), *self.lines]
+        return sum(1 + len(line) // ROW for line in lines) if self.is_whole else 2 * MOST_ROWS
+
+    @property
     def is_whole(self) -> bool:
         """Whether the lines for a report run as they are."""
         return bool(self.code) and self.definitions is not None and len(self.lines) <= MOST_LINES
