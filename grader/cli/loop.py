@@ -257,12 +257,21 @@ class Loop:
         self._show_keys()
 
     def _lesson(self) -> str:
-        """Return how to see what the current kata's function does in a text; "" if nothing shows it."""
+        """Return how near the student's model is to a text, or how to see what the current kata's function
+        does in one; "" if nothing shows it."""
         from grader.see.demonstration import speech_in  # loads what the course shows
 
         speech = speech_in(self.course)
-        part = speech.lessons.get(self.current.name) if speech else None
-        return f"See what it does in a text: grade --speak --without {part}" if part else ""
+        if speech is None:
+            return ""
+        passed = [name for name in speech.parts if self.standings[name].has_passed]
+        part = speech.lessons.get(self.current.name)
+        if len(passed) < len(speech.parts):
+            here = self.current.name in speech.parts
+            return f"{len(passed)} of {len(speech.parts)} until your model speaks: grade --speak" * here
+        if part:
+            return f"See what it does in a text: grade --speak --without {part}"
+        return "Your model speaks: grade --speak" * (self.current.name in speech.parts)
 
     def _other_way(self) -> str:
         """Return another way to write the current kata, from its variants or from the answer key."""

@@ -129,6 +129,7 @@ DRAWN = 76  # the most characters of a line of a drawing
 WIDEST = 24  # the most characters of a column of names
 LINE = re.compile(r"\bline (\d{1,6})\b")
 SENTENCE = re.compile(r"(?<=[.?!]) ")
+FUNCTION = "<an object of type function>"  # as `values.formatting` shows one
 NESTED = re.compile(r"[\[…]")  # what follows the name of a variable that holds several arrays
 UNWRITTEN = "This part is not written yet"
 #: Checks that ask again what others ask, in another dtype, layout or order. They show least of what is wrong.
@@ -254,7 +255,7 @@ def kinds(check: CheckReport) -> list[str]:
 def _kind(texts: list[str]) -> str:
     """Return the dtype and the shape of one array, or the number of several."""
     if len(texts) == 1:
-        return texts[0]
+        return "a function" if texts[0] == FUNCTION else texts[0]
     more = [int(text.split()[0]) for text in texts if text.endswith(" more arrays")]
     return f"{len(texts) - len(more) + sum(more)} arrays"
 

@@ -258,6 +258,23 @@ def test_a_new_save_ends_a_running_grading(run, save, monkeypatch):
     assert "all 9 checks hold" in told
 
 
+def test_a_pass_says_how_near_the_model_is_to_a_text(run, save, monkeypatch):
+    from grader.see import demonstration
+
+    def speech(parts, lessons):
+        monkeypatch.setattr(
+            demonstration, "speech_in", lambda _: SimpleNamespace(parts=parts, lessons=lessons)
+        )
+        return run(save(WRONG), None, save(RIGHT), None)
+
+    assert "1 of 2 until your model speaks: grade --speak" in speech(["double", "center"], {"double": "mask"})
+    assert "until your model speaks" not in speech(["center"], {})
+    assert "See what it does in a text: grade --speak --without mask" in speech(
+        ["double"], {"double": "mask"}
+    )
+    assert "Your model speaks: grade --speak" in speech(["double"], {})
+
+
 def test_esc_stops_a_running_grading(run, save, monkeypatch):
     pressed = iter([False, True])
     monkeypatch.setattr(TypedKeyboard, "stops", lambda _: next(pressed, False))

@@ -230,6 +230,33 @@ def test_a_function_of_the_grader_is_shown_as_its_table():
     ]
     (found,), _ = rebuilt("\n".join(shown))
     assert torch.equal(found([1, 0]), weigh([1, 0]))
+    unused = script(Call("attend", [weigh], {})).shown
+    assert unused[1:] == ["q = lambda *given: None  # never called", "attend(q)"]
+
+
+def test_a_function_of_several_arguments_is_shown_as_its_table():
+    def score(ids, rows):
+        return float(len(ids) * len(rows))
+
+    ids = np.array([1, 2])
+    call = Call("attend", [score], {}, answers={id(score): [([ids, [3]], 2.0)]})
+    shown = script(call).shown
+    assert shown[1] == (
+        'q = lambda given_1, given_2: {"[[1, 2], [3]]": 2.0}[str([given_1.tolist(), given_2])]'
+    )
+    (found,), _ = rebuilt("\n".join(shown))
+    assert found(ids, [3]) == 2.0
+
+
+def test_many_arrays_of_one_value_share_a_short_name():
+    weights = {name: np.ones((1, 2)) for name in "qkvo"}
+    shown = script(Call("attend", [weights], {})).shown
+    assert shown[2:4] == [
+        "a = np.array",
+        "q = {" + ", ".join(f"'{n}': a([[1.0, 1.0]])" for n in "qkvo") + "}",
+    ]
+    (found,), _ = rebuilt("\n".join(shown))
+    assert found["o"].tolist() == [[1.0, 1.0]]
 
 
 def test_a_check_of_earlier_calls_shows_them_all():

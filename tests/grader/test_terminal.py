@@ -169,3 +169,15 @@ def test_a_report_in_ascii_has_no_other_character():
     shown_ = shown(replace(RAISED, mistake=MISTAKE), replace(WRONG, message="It says 3…"), ascii_only=True)
     assert "\n".join(shown_).isascii()
     assert "  x Every entry equals the reference." in shown_
+
+
+def test_a_call_that_fits_no_screen_is_shown_without_its_values():
+    values = {f"x_{n}": "[1.0]    float64 (1)" for n in range(16)}
+    lines = [f"{name} = np.array([1.0])" for name in values]
+    call = "\n".join(["import numpy as np", "from a import f", *lines, "f(x_0, x_1)"])
+    long = replace(WRONG, call=call, counterexample=values, mistake=replace(MISTAKE, text="word " * 90))
+    shown_ = shown(long)
+    assert len(shown_) <= 30
+    assert "    f(x_0, x_1)" in shown_
+    assert "    import numpy as np" not in shown_
+    assert "    x_15 = np.array([1.0])" in shown(replace(long, mistake=MISTAKE))
