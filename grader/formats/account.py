@@ -125,6 +125,7 @@ SAYS = {
 WRONG: frozenset[CheckStatus] = frozenset({"failed", "error", "timeout"})
 MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}  # others get a red cross in HTML
 LONGEST = 20_000  # the most characters of one text in HTML
+PAGE = 88  # the most characters of a line of code on a page
 DRAWN = 76  # the most characters of a line of a drawing
 WIDEST = 24  # the most characters of a column of names
 LINE = re.compile(r"\bline (\d{1,6})\b")
@@ -181,7 +182,7 @@ class Told:
     check: CheckReport  # whose call is shown
     claim: str  # of that check; "" if it is the words
     message: str  # of that check; "" if it is the words
-    code: str  # that call; "" if there is none to show
+    shows_call: bool  # that call, as code: not while the part is unwritten
     shows_values: bool  # what came and what was due: not if the message says both
     places: tuple[Place, ...]
     others: tuple[str, ...]  # a line about each of the other reasons
@@ -202,7 +203,7 @@ def told(kata: KataReport) -> Told:
         check,
         check.title if words else "",
         check.message if named(check) else "",
-        check.call or "" if is_written else "",
+        is_written,
         is_written and not says_both,
         place or tuple(repair.place for repair in kata.repairs if searched),
         tuple(_sentence(explanation(cause.first)) or cause.first.title for cause in found[1:]),
@@ -435,7 +436,7 @@ def facts(check: CheckReport) -> list[tuple[str, str]]:
     """Return by name what stands below a failing call: the values that it does not hold, and what came and
     what was due, beside what pictures show."""
     rows = list(values(check).items())
-    if check.expected is not None and not check.pictures:
+    if check.expected is not None and not (check.pictures or check.came):
         rows += [("expected", check.expected), ("got", check.got or "")]
         rows.append(("first difference at", check.difference or ""))
     return [(name, text) for name, text in rows if text]
@@ -443,7 +444,8 @@ def facts(check: CheckReport) -> list[tuple[str, str]]:
 
 def of_check(check: CheckReport) -> str:
     """Return all facts about one check that does not hold, one per line."""
-    facts = [("what", check.message), ("called", check.call)]
+    facts: list[tuple[str, str | None]] = [("what", check.message)]
+    facts.append(("called", "\n".join(code_lines(check.call or "", PAGE))))
     facts += list(values(check).items())
     if check.expected is not None:
         facts += [("expected", check.expected), ("got", check.got)]
