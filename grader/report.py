@@ -178,7 +178,8 @@ class CheckReport:
         score: The points earned, in hundredths.
         max_score: The points that the check is worth, in hundredths.
         message: Why the check failed; empty if the difference says all.
-        call: The failing call as code, after the calls that it needs; a line for each.
+        call: The failing call as code, after the calls that it needs. With its values, so that it runs beside
+            the file, if they are few: then the first line is an import.
         counterexample: The values of the variables in these lines as text, by name.
         expected: The expected value as text, cut around the first difference.
         got: The actual value as text, cut in the same way.
@@ -189,6 +190,7 @@ class CheckReport:
         snippet: Python code that makes these calls; empty if they cannot be written as short code.
         printed: What the submission printed while it answered this case.
         words: The written answer, if a person grades it; None for a check.
+        came: What came and what was due where they first differ, such as `result[0, 2]: 0.5, due 0.25`.
     """
 
     name: Name
@@ -208,6 +210,7 @@ class CheckReport:
     snippet: Annotated[str, Limit(16_000, "code")] = ""
     printed: Annotated[str, Limit(2_000, "lines")] = ""
     words: Annotated[str, Limit(4_000, "lines")] | None = None
+    came: Value = ""
 
 
 @dataclass(frozen=True)

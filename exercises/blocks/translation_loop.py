@@ -14,7 +14,8 @@ the patience of its caller does:
 
 Only a generated id ends the loop. Many models use the same token for start and end, and
 then the list begins with end_id without being finished. The model is the expensive
-part, so it is asked once a step, and not again once the loop has ended.
+part, so it is asked once a step, and not again once the loop has ended. `next_logits`
+neither keeps nor changes the list that it is given.
 
 Example: "Today is sunday", into Portuguese. The ids are 0 Hoje, 1 é, 2 domingo, 3
 sábado, 4 EOS, 5 START.

@@ -17,7 +17,7 @@ so far, the beams; grows each by every token of the vocabulary; and keeps the
 A beam has ended when its last generated token is `eos_id`. It is not grown any more,
 but stays among the candidates with its total unchanged, takes one of the `beam_size`
 places, and is pushed out like any other where enough candidates are better. Totals are
-plain sums: nothing is divided by the length.
+plain sums: nothing is divided by the length. No two totals are equal where it matters.
 
 Example: vocabulary 0, 1, 2; eos_id = 2; prompt [0]; beam_size 2. The model's
 probabilities are

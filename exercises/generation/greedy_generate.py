@@ -21,7 +21,7 @@ nothing: only a generated one does.
 Generating is no training: the model runs in evaluation mode (dropout would make the
 text random) and with gradients disabled (autograd would keep every step's activations).
 Whoever calls `generate` in the middle of training finds the model in the mode in which
-it was, and gradients enabled or disabled as they were.
+it was (all its modules are in one), and gradients enabled or disabled as they were.
 
 Example: a model with four tokens, for which the token after id is (id + 1) mod 4.
 

@@ -14,7 +14,8 @@ With p = 0.1 a model that is sure (0.9 for one token) keeps what has 0.09 or mor
 model that is not (0.02 for the best) keeps what has 0.002 or more. So the most likely
 token is always kept, and whether another one is kept depends on the two of them alone.
 Kept logits are unchanged; the softmax that follows shares the mass among them. p = 1
-keeps the most likely token and those that tie with it, p = 0 keeps everything.
+keeps the most likely token and those that tie with it, p = 0 keeps everything. Another
+p is never so near a token's share of the largest that rounding would decide.
 
 Example, with four tokens:
 

@@ -29,9 +29,9 @@ normalised, and no norm follows the stacks.
 `memory` is what the last encoder layer returns; every decoder layer reads it. The masks
 are made from the ids: a token that equals `pad_id` is padding, wherever it stands, in
 source and target alike, and nobody attends to it. So no real position depends on
-padding. What comes out at padded positions is of no account, but it must not be NaN
-where others read it: 0 * NaN is NaN. Dropout acts in training only, never on attention
-weights.
+padding. Every source and every target has a real token. What comes out at padded
+positions is of no account, but it must not be NaN where others read it: 0 * NaN is NaN.
+Dropout acts in training only, never on attention weights.
 
 Names, for weights are loaded by name; all linear layers have biases:
 
@@ -51,7 +51,7 @@ seen, 1 = may attend; rows of padded queries are left open):
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, odd widths, large numbers, calls after other calls, another device
 than the CPU. For float64 input the module is cast to float64, for another device it is
-moved there.
+moved there; the table of positions may keep the digits of float32.
 
 What goes wrong: a translation changes with the longest sentence of its batch (padding
 is read); NaN after the first update (a row that may attend to nothing); one sentence is

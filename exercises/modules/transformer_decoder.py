@@ -22,7 +22,8 @@ sine. Each layer is that of `transformer_decoder_layer`, pre-norm:
 
 Masks are bool, True = may attend: `tgt_mask [T_tgt, T_tgt]`, where None means causal
 and a mask that is given is used as it is; `memory_mask [B, T_src]`, where None means
-everything. Dropout acts in training only, and never on attention weights.
+everything, and every row has a True. Dropout acts in training only, and never on
+attention weights.
 
 Names, for weights are loaded by name (all linear layers have biases, but for out_proj):
 
@@ -43,7 +44,7 @@ it, out_proj would be given its norm, [1.732, -0.577, -0.577, -0.577].
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, odd widths, large numbers, calls after other calls, another device
 than the CPU. For float64 input the module is cast to float64, for another device it is
-moved there.
+moved there; the table of positions may keep the digits of float32.
 
 What goes wrong: the positions drown the tokens (no sqrt(d_model)); two parameters where
 one is due, so the file on disk is larger and the loss falls more slowly (a copy, not a

@@ -29,6 +29,9 @@ the mask looks ahead:
     eos_id is kept   in an accepting state, if a step is left
     all others       get -inf; a ValueError where none is kept
 
+constrain_generate raises it where no text so short is accepted; the model may have been
+asked before.
+
 Example, with the automaton above and eos_id = 3:
 
     logits = [1, 3, 2, 0], state 0, 4 steps left  [1, -inf, -inf, 0]     1: a dead end

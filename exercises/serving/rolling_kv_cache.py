@@ -17,9 +17,9 @@ cache has to know where in the sequence each one stands.
 However a sequence is cut into pieces, and however long a piece is, the results are the
 same.
 
-Memory: after steps of one token the cache holds at most 2 * window + 2 tokens' keys and
-values, and no step makes a larger tensor. What append returns is read before the next
-call, and may be a view of the cache.
+Memory: after 8 * window steps of one token the cache holds at most 2 * window + 2
+tokens' keys and values, and the next step makes no larger tensor. What append returns
+is read before the next call, and may be a view of the cache.
 
 Example: window 2, three appends of one token. The third returns columns for the
 positions 1 and 2 (0 may be among them), and len(cache) is 3. A first piece of five

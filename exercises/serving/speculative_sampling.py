@@ -34,7 +34,7 @@ Where public code differs: Leviathan et al. call the target p and the draft q, C
 et al. the other way round. Some programs draft fewer tokens in the last round, or run
 the draft once more to fill its cache; the draft may run as often as you like here. A
 uniform within 0.001 of a ratio or of a cumulative probability is not graded, so `<` or
-`<=` is the same.
+`<=` is the same; the last sum, 1 but for rounding, is one of these.
 
 What goes wrong: the replacement is drawn from the target itself, and likely tokens come
 too often; tokens behind the first that was refused are kept; the token after the last

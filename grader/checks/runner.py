@@ -41,6 +41,36 @@ PRODUCT = re.compile(r"mismatch in its core dimension 0.*\(size (\d+) is differe
 MATRICES = re.compile(r"mat1 and mat2 shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)")
 SHAPES = re.compile(r"could not be broadcast together with shapes (\([\d,]*\)) (\([\d,]*\))")
 AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension (\d+)")
+#: What is said about an everyday slip, by what the libraries say of it.
+SLIPS = [
+    (
+        re.compile(r"truth value of an array with more|Boolean value of Tensor with more"),
+        "`and`, `or`, `not` and `if` ask for one truth value: for each entry write `&`, `|`, `~`, with"
+        " brackets around comparisons, and `where` for `if`.",
+    ),
+    (
+        re.compile(r"unexpected keyword argument '(?:dim|keepdim)'|'(?:dim|keepdim)' is an invalid keyword"),
+        "NumPy calls it `axis` and `keepdims`.",
+    ),
+    (
+        re.compile(r"unexpected keyword argument '(?:axes|axis|keepdims)'"),
+        "PyTorch calls it `dim` and `keepdim`.",
+    ),
+    (
+        re.compile(r"return_types\.(max|min|median|mode|sort|topk|cummax|cummin)|'(max|min)' object"),
+        "With `dim`, `max`, `min`, `sort` and `topk` of PyTorch return values and indices: take `.values`, or"
+        " use `amax` and `amin`.",
+    ),
+    (
+        re.compile(r"only (?:integer scalar arrays|length-1 arrays|0-dimensional arrays) can be converted"),
+        "An array stands where one number belongs. Which argument is the array, and which the axis?",
+    ),
+    (
+        re.compile(r"'(?:list|tuple)' object has no attribute '(?:shape|ndim|dtype|sum|mean|T|reshape)'"),
+        "A list is no array; `np.array` or `torch.tensor` makes one of it.",
+    ),
+]
+KEEPDIMS = " Is `keepdims=True` missing where the axis was summed up?"
 NO_DEBUGGER = "`breakpoint()` needs a keyboard, and there is none here: print the values instead."
 NO_INPUT = "`input()` finds nothing to read here: a call gets its arguments alone."
 NUMBERS = {"2": "two", "3": "three", "4": "four"}
@@ -133,11 +163,12 @@ def smallest(result: CheckResult) -> Failure:
     """Return the smallest failure of the same kind as the first one. The first is often a fixed example from
     a paper, which is larger than necessary."""
     first = result.failures[0]
-    alike = [failure for failure in result.failures if _fails_alike(failure, first)]
+    alike = [failure for failure in result.failures if fails_alike(failure, first)]
     return min(alike, key=lambda failure: failure.case.weight)
 
 
-def _fails_alike(failure: Failure, first: Failure) -> bool:
+def fails_alike(failure: Failure, first: Failure) -> bool:
+    """Return whether two cases fail in the same way: with or without a difference."""
     return failure.status == first.status and bool(failure.difference) == bool(first.difference)
 
 
@@ -250,16 +281,25 @@ def in_words(error: SubmissionFailed) -> str:
         return NO_DEBUGGER
     if error.kinds[0] == "EOFError" and "reading a line" in message:
         return NO_INPUT
+    if said := next((text for slip, text in SLIPS if slip.search(message)), ""):
+        return said
     if found := PRODUCT.search(message):
         return _product(found[2], found[1])
     if found := MATRICES.search(message):
         return _product(found[1], found[2])
     if found := SHAPES.search(message):
-        return _broadcast(*(re.findall(r"\d+", shape)[::-1] for shape in found.groups()))
+        sizes = [re.findall(r"\d+", shape)[::-1] for shape in found.groups()]
+        return _broadcast(*sizes) + KEEPDIMS * _lacks_an_axis(*sizes)
     if found := AXIS.search(message):
         last = int(found[1]) - 1
         return f"Its axes are 0 to {last}, or -1 to {-last - 1}." if last > 0 else ""
     return ""
+
+
+def _lacks_an_axis(first: list[str], second: list[str]) -> bool:
+    """Return whether one shape, from the last axis on, is the other one without one of its axes."""
+    short, long = sorted((first, second), key=len)
+    return len(short) == len(long) - 1 and any(long[:n] + long[n + 1 :] == short for n in range(len(long)))
 
 
 def _product(first: str, second: str) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -32,7 +33,7 @@ from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import NAMES as FORMATS
 from grader.formats import Document, account, documents, terminal
-from grader.formats.account import in_markdown, paragraphs, words
+from grader.formats.account import in_markdown, one_line, paragraphs, words
 from grader.formats.terminal import View
 from grader.grading.standings import Standing, listed, matches, standings
 from grader.plugins import PluginFailed
@@ -48,17 +49,17 @@ EFFORT = 13  # characters of a kata's difficulty and minutes
 BAR = 10  # characters
 
 
-def kata_list(course: Course, part: str = "", width: int = WIDTH) -> str:
+def kata_list(course: Course, part: str = "", width: int = WIDTH, track: str = "") -> str:
     """Return the katas whose name, track or title contains `part` as text, in course order, with a sign for
-    begun and passed, and the score."""
-    found = [one for one in standings(course) if matches(one.info, part)]
+    begun and passed, and the score; with `track` those of this one alone."""
+    found = [one for one in standings(course) if matches(one.info, part) and track in ("", one.info.track)]
     name_width = max((len(one.info.name) + 2 for one in found), default=0)
     wide = max((len(one.score) + 2 for one in found if one.score), default=0)
-    lines, track = [], ""
+    lines, last = [], ""
     for one in found:
-        if one.info.track != track:
-            track = one.info.track
-            lines += ["", f"  {track}"]
+        if one.info.track != last:
+            last = one.info.track
+            lines += ["", f"  {last}"]
         name = f"{_sign(course, one)} {one.info.name:<{name_width}}"
         lead = f"  {name}{one.score:<{wide}}{_effort(course, one.info)}"
         waits = f" (first {listed(one.info.needs)})" if one.info.needs and not one.has_passed else ""
@@ -120,13 +121,21 @@ def bar(found: list[Standing], ascii_only: bool = False) -> str:
 
 
 def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) -> str:
-    """Return the welcome text: the list of katas, the file to open first and `how` it is graded."""
+    """Return the welcome text: the list of katas, of a long course those of the first track, the file to open
+    first and `how` it is graded."""
     greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
     how = how or f"Then run:  grade {first.name}      stuck?  grade hint {first.name}"
     begin = f"Start with {from_here(course.stub(first))}: its docstring is the statement.\n{how}\n"
-    return f"{paragraphs(greeting, width)}\n\n{kata_list(course, width=width)}\n{paragraphs(begin, width)}"
+    track = first.track if len(course.katas) > MOST_LISTED else ""
+    listed = kata_list(course, width=width, track=track)
+    others = [info.track for info in course.katas.values() if info.track != track]
+    if track and others:
+        tracks = len(set(others))
+        listed += f"  {len(others)} more in {tracks} tracks: grade list\n"
+    return f"{paragraphs(greeting, width)}\n\n{listed}\n{paragraphs(begin, width)}"
 
 
+MOST_LISTED = 24  # katas of a course that the welcome lists
 POLL_SECONDS = 0.01  # between two looks at the files; one look takes 0.2 ms
 LOOK_SECONDS = 0.25  # between two looks for files that are missing
 GONE_SECONDS = 0.5  # an editor that writes a new file and renames it takes less
@@ -293,6 +302,9 @@ def _write(path: Path, text: str, append: bool = False) -> None:
 
 
 SHOWN_EVERY = 20  # candidates of a search
+SHOWN_SECONDS = 0.3  # between two states of a progress line
+LONG_SECONDS = 6.0  # of one check, until the key that stops it is shown
+LEAST_SHOWN = 12  # characters of what is done
 
 
 def view_of(options: GradeOptions) -> View:
@@ -335,6 +347,49 @@ def note_text(path: Path, width: int) -> str:
     """Return the lines that tell of a corrected statement; "" if there is none."""
     lines = (harmless(line, one_line=True) for line in note_for(path))
     return "".join(f"{paragraphs(f'  {line}', width)}\n" for line in lines)
+
+
+class Progress:
+    """Shows on a terminal which kata and check are judged, and since when, while the context is open."""
+
+    def __init__(self, name: str, doing: Callable[[], str], width: int) -> None:
+        self._name, self._doing, self._width = name, doing, width
+        self._began = self._since = time.monotonic()
+        self._last, self._ends = "", threading.Event()
+        self._thread = threading.Thread(target=self._show, daemon=True)
+
+    def __enter__(self) -> Progress:
+        if sys.stdout.isatty():
+            self._print()
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+            click.echo("\r\x1b[K", nl=False, color=True)
+
+    def _show(self) -> None:
+        while not self._ends.wait(SHOWN_SECONDS):
+            self._print()
+
+    def _print(self) -> None:
+        now, doing = time.monotonic(), self._doing()
+        if doing != self._last:
+            self._last, self._since = doing, now
+        text = progress_line(self._name, doing, now - self._began, now - self._since, self._width)
+        click.echo(f"\r\x1b[K{text}", nl=False, color=True)
+
+
+def progress_line(name: str, doing: str, seconds: float, same: float, width: int) -> str:
+    """Return which kata is judged since when, and which check; after a while of the same, which key ends it.
+    Some terminals begin a new line behind the last column, so that stays free."""
+    is_long = same >= LONG_SECONDS
+    since = f" {seconds:.0f} s" if seconds >= 1 else ""
+    lead = f"{name} …{since}{' An endless loop? Esc stops it.' if is_long else ''}"
+    room = width - len(lead) - 2
+    return f"{lead} {one_line(doing, room)}" if doing and room > LEAST_SHOWN else lead[: width - 1]
 
 
 class Console:
@@ -381,7 +436,7 @@ class Console:
             text = terminal.render_kata(kata, self.view)
             own = Path(account.file_of(replace(kata, file="")))
             if path.resolve() != own.resolve() and self.separates:
-                text += f"  graded      {harmless(from_here(path), one_line=True)}\n"
+                text += f"  graded  {harmless(from_here(path), one_line=True)}\n"
             if kata.status == "waiting" and self.waits:
                 text += f"{paragraphs(f'  {self.waits}', self.view.width)}\n"
             text += note_text(path, self.view.width)

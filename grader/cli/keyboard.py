@@ -35,6 +35,7 @@ class Keyboard:
     def __enter__(self) -> Keyboard:
         import termios
 
+        self._ahead: list[str] = []  # keys that were typed while something was graded
         self._file = sys.stdin.fileno()
         self._before: list[Any] = termios.tcgetattr(self._file)
         self._read_keys()
@@ -46,6 +47,9 @@ class Keyboard:
     def key(self, seconds: float | None) -> str | None:
         """Return the next key, or None if none is pressed within so many seconds; "" for an arrow and the
         like."""
+        return self._ahead.pop(0) if self._ahead else self._key(seconds)
+
+    def _key(self, seconds: float | None) -> str | None:
         if not select.select([self._file], [], [], seconds)[0]:
             return None
         read = os.read(self._file, 1)  # what is typed ahead stays for the next question
@@ -56,10 +60,20 @@ class Keyboard:
             return ESCAPE if not more else ""
         return read.decode(errors="replace") or END
 
+    def stops(self) -> bool:
+        """Return whether Esc was pressed; other keys stay for later."""
+        while (key := self._key(0)) is not None:
+            if key == ESCAPE:
+                return True
+            self._ahead.append(key)
+            if key == END:
+                break
+        return False
+
     @property
     def is_pending(self) -> bool:
         """True if a key was pressed that is not read yet."""
-        return bool(select.select([self._file], [], [], 0)[0])
+        return bool(self._ahead) or bool(select.select([self._file], [], [], 0)[0])
 
     def line(self, question: str) -> str:
         """Return what is typed up to Enter; nothing after Esc and at the end of the input."""

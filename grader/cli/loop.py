@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import os
 import signal
@@ -17,6 +18,7 @@ import click
 
 from grader.cli.console import (
     POLL_SECONDS,
+    Progress,
     SavedFiles,
     bar,
     error_text,
@@ -101,7 +103,8 @@ class Loop:
         self.current = self._latest()
         self._visited: list[KataInfo] = []  # the current katas before this one
         self.report: KataReport | None = None  # of the current kata
-        self._ends = self._begins_anew = False
+        self._ends = self._begins_anew = self._is_stopped = False
+        self._reads = False  # whether the statement was shown last
 
     # --- what happens ---
 
@@ -123,6 +126,10 @@ class Loop:
         """Do what a key does, or say why it cannot be used now; other keys do nothing."""
         character = ENTER[0] if character in ENTER else character.lower()
         key = next((key for key in KEYS if key.character == character), None)
+        closes, self._reads = character == "q" and self._reads, character == "t"
+        if closes:  # as in a pager
+            self.say("q again ends.")
+            return
         refusal = KEYS[-1].press(self) if character == END else key.press(self) if key else ""
         if refusal and character != ENTER[0]:  # which is pressed to see an empty line
             self.say(refusal)
@@ -132,7 +139,9 @@ class Loop:
         self._print(paragraphs(text, self.view().width), *files)
 
     def _print(self, text: str, *files: Path) -> None:
-        click.echo(linked(text, self.view(), [self._path, *files]), color=self.view().colour)
+        view = self.view()
+        text = terminal.in_ascii(text) if view.ascii_only else text
+        click.echo(linked(text, view, [self._path, *files]), color=view.colour)
 
     def _start(self) -> None:
         """Keep the stubs, and grade what was changed since it was graded, the current kata last."""
@@ -177,8 +186,11 @@ class Loop:
         """Grade a kata, remember and show the outcome; nothing if a file is saved meanwhile."""
         before, began = self.state.kata(info.name), time.monotonic()
         try:
-            graded = self.session.grade(info, self.course.stub(info), lambda: self.saved.is_pending)
+            with Progress(info.name, lambda: self.session.grader.doing, self.view().width):
+                graded = self.session.grade(info, self.course.stub(info), self._is_outdated)
         except Outdated:
+            if self._is_stopped:
+                self._tell_stopped(info)
             return
         report, now = graded.report, self.state.kata(info.name)
         self.standings[info.name] = standing(self.course, info, now)
@@ -192,6 +204,17 @@ class Loop:
         else:
             self._show(change(info, before, now), seconds)
             self._search(graded)
+
+    def _is_outdated(self) -> bool:
+        """Return whether the running grading is of no use: a file was saved, or Esc was pressed."""
+        self._is_stopped = self._is_stopped or self.keyboard.stops()
+        return self._is_stopped or self.saved.is_pending
+
+    def _tell_stopped(self, info: KataInfo) -> None:
+        self._is_stopped = False
+        self._turn(info)
+        self.say(f"Stopped. {info.name} is graded again whenever you save it.")
+        self._show_keys()
 
     def _search(self, graded: Graded) -> None:
         """Look for the place of the mistake until a key is pressed or a file is saved, and show it."""
@@ -233,12 +256,21 @@ class Loop:
         self._show_keys()
 
     def _lesson(self) -> str:
-        """Return how to see what the current kata's function does in a text; "" if nothing shows it."""
+        """Return how near the student's model is to a text, or how to see what the current kata's function
+        does in one; "" if nothing shows it."""
         from grader.extra.show.demonstration import speech_in  # loads what the course shows
 
         speech = speech_in(self.course)
-        part = speech.lessons.get(self.current.name) if speech else None
-        return f"See what it does in a text: grade speak --without {part}" if part else ""
+        if speech is None:
+            return ""
+        name, is_part = self.current.name, self.current.name in speech.parts
+        passed = [part for part in speech.parts if self.standings[part].has_passed]
+        if len(passed) < len(speech.parts):
+            more = f"{len(passed)} of {len(speech.parts)} until your model speaks: grade speak"
+            return more if is_part else ""
+        if part := speech.lessons.get(name):
+            return f"See what it does in a text: grade speak --without {part}"
+        return "Your model speaks: grade speak" if is_part else ""
 
     def _other_way(self) -> str:
         """Return another way to write the current kata, from its variants or from the answer key."""
@@ -363,6 +395,25 @@ class Loop:
         if self.report:
             self._print(self._text(self.report, replace(self.view(), detail="full")))
 
+    def copy(self) -> None:
+        """Copy the failing call as code: by OSC 52, which most terminals know, also over SSH."""
+        code = base64.b64encode(self._call.encode()).decode()
+        click.echo(f"\x1b]52;c;{code}\x07", nl=False, color=True)
+        command = account.COMMANDS["call"].format(self.current.name)
+        self.say(f"The call is copied, if your terminal allows it; else: {command}")
+
+    @property
+    def _call(self) -> str:
+        """The failing call that the report shows, as code; "" if there is none."""
+        if self.report is None or not account.wrong(self.report):
+            return ""
+        told = account.told(self.report)
+        others = (check.snippet for check in account.wrong(self.report))
+        return told.check.snippet or next(filter(None, others), "")
+
+    def nothing_to_copy(self) -> str:
+        return "" if self._call else "There is no failing call to copy."
+
     def not_graded(self) -> str:
         return "" if self.report else f"{self.current.name} is not graded yet: save its file."
 
@@ -471,6 +522,7 @@ KEYS: tuple[Key[Loop], ...] = (
     Key("l", "list", "List all katas, and search them.", Loop.list),
     Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
+    Key("c", "copy", "Copy the failing call, as code that runs.", Loop.copy, Loop.nothing_to_copy),
     Key("s", "see", "Show your functions at work, in the browser.", Loop.see, Loop.nothing_to_see),
     Key("w", "web page", "Open the course in the browser; Ctrl-C leads back.", Loop.page),
     Key(

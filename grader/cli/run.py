@@ -12,14 +12,14 @@ from types import MappingProxyType
 
 import click
 
-from grader.cli.console import POLL_SECONDS, Console, ReportOutput, SavedFiles, view_of, welcome
+from grader.cli.console import POLL_SECONDS, Console, ReportOutput, SavedFiles, linked, view_of, welcome
 from grader.cli.options import FAILED, NO_KATAS, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.submission import SubmissionRejected, is_notebook, katas_in
-from grader.formats.account import one_line
+from grader.formats.account import one_line, paragraphs
 from grader.grading.grader import Graded, isolation_of
 from grader.grading.session import Session, open_session, require_library
-from grader.grading.standings import first_needed, is_begun
+from grader.grading.standings import after_pass, first_needed, is_begun, standings
 from grader.report import Isolation, KataReport, Report
 from grader.report_texts import bounded
 from grader.worker.client import Outdated
@@ -57,7 +57,16 @@ def grade_files(
         if options.watch:
             return watch(session, paths, console, options.search_seconds)
         report = _grade_round(session, paths, console, options.search_seconds, notes, unread)
+        if output.is_live and len(paths) == 1 and options.remembers:
+            _say_what_is_next(course, paths[0][0], report, console)
         return exit_code(report)
+
+
+def _say_what_is_next(course: Course, info: KataInfo, report: Report, console: Console) -> None:
+    """After a single kata that passes, print the one that comes next."""
+    if report.katas[0].status == "passed" and console.separates:
+        text = paragraphs(after_pass(course, info, standings(course)), console.view.width)
+        click.echo(linked(text, console.view, [course.stub(one) for one in course.katas.values()]))
 
 
 def _chosen_files(

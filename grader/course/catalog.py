@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # importing it takes milliseconds, and listing the katas does
 
 #: How the statement `KATA = Kata(…)` begins and ends in a declaration that `kata new` wrote.
 OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
+#: The course in the package; only in wheels that `kata wheel` builds.
+INSTALLED = Path(__file__).resolve().parents[1] / "starter.zip"
 
 
 @dataclass(frozen=True)
@@ -260,20 +262,11 @@ def find_course(start: Path, shipped: bool = True) -> Path:
     for folder in (start, *start.parents, *installed):
         if (folder / "tests" / "katas").is_dir():
             return folder
-    written = (
-        " `grade start DIR` writes the one that came with the grader." if _has_starter(installed) else ""
-    )
+    if shipped and INSTALLED.is_file():
+        raise CourseError("There is no dojo in this folder. Begin one:  grade start my-dojo")
     raise CourseError(
         "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
-        f"{written}"
     )
-
-
-def _has_starter(installed: list[Path]) -> bool:
-    """Return whether the grader is installed with a course, which a student writes into a folder."""
-    from grader.course.state import INSTALLED
-
-    return bool(installed) and INSTALLED.is_file()
 
 
 def read_kata_info(path: Path) -> KataInfo:

@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo, shorten
 from grader.course.files import Folder, cache_folder, read_below, read_file, text_of
 from grader.course.submission import (
     Submission,
@@ -331,8 +331,6 @@ class Versions:
             folder.write(kind, name, data=data)
 
 
-#: The course in the package; only in wheels that `kata wheel` builds.
-INSTALLED = Path(__file__).resolve().parents[1] / "starter.zip"
 MOST_COMMITS = 20  # of a file, that are searched for its stub
 
 

@@ -301,7 +301,8 @@ def _kind_of_lists(old: list[Any], new: list[Any], part: str) -> str:
     is_order = sorted(map(id, old)) == sorted(map(id, new))
     if part in ("body", "orelse"):
         longer = "a step too many" if len(new) < len(old) else "a statement"
-        if any(isinstance(node, ast.Return) for node in new[len(old) :]):
+        added = [node for node in new if all(node is not other for other in old)]
+        if len(new) > len(old) and any(isinstance(node, ast.Return) for node in added):
             return "a missing `return`"
         return "a statement's place" if is_order else "a missing step" if len(new) > len(old) else longer
     if part == "keywords":

@@ -34,7 +34,9 @@ def start(folder: Path, library: str | None) -> None:
 
     outcome = write_course(folder, library or "")
     katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
-    click.echo(f"{katas} written to {folder}. Begin:  cd {shlex.quote(str(folder))} && grade")
+    is_here = folder.resolve() == Path.cwd()
+    where, there = ("here", "") if is_here else (f"to {folder}", f"cd {shlex.quote(str(folder))} && ")
+    click.echo(f"{katas} written {where}. Begin:  {there}grade")
     for note in outcome.notes("course"):
         click.echo(note)
 

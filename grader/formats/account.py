@@ -125,9 +125,24 @@ SAYS = {
 WRONG: frozenset[CheckStatus] = frozenset({"failed", "error", "timeout"})
 MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}  # others get a red cross in HTML
 LONGEST = 20_000  # the most characters of one text in HTML
+PAGE = 88  # the most characters of a line of code on a page
 DRAWN = 76  # the most characters of a line of a drawing
 WIDEST = 24  # the most characters of a column of names
 LINE = re.compile(r"\bline (\d{1,6})\b")
+SENTENCE = re.compile(r"(?<=[.?!]) ")
+FUNCTION = "<an object of type function>"  # as `values.formatting` shows one
+NESTED = re.compile(r"[\[…]")  # what follows the name of a variable that holds several arrays
+UNWRITTEN = "This part is not written yet"
+#: Checks that ask again what others ask, in another dtype, layout or order. They show least of what is wrong.
+VARIATIONS = {
+    "float64_keeps_its_digits",
+    "any_memory_layout",
+    "earlier_calls_change_nothing",
+    "answers_the_same_again",
+    "stays_on_the_device",
+}
+#: The commands that lead on from a report, by what they show.
+COMMANDS = {"hint": "grade hint {}", "call": "grade {} --snippet", "full": "grade {} --full"}
 
 
 def wrong(kata: KataReport) -> list[CheckReport]:
@@ -157,12 +172,144 @@ class Cause:
         return self.checks[0]
 
 
+@dataclass(frozen=True)
+class Told:
+    """What every format shows of a kata that fails, in this order: what is wrong in words, or where; how many
+    checks fail, and for how many reasons; a failing call as code, with what came; the line."""
+
+    words: str
+    count: str
+    check: CheckReport  # whose call is shown
+    claim: str  # of that check; "" if it is the words
+    message: str  # of that check; "" if it is the words
+    shows_call: bool  # that call, as code: not while the part is unwritten
+    shows_values: bool  # what came and what was due: not if the message says both
+    places: tuple[Place, ...]
+    others: tuple[str, ...]  # a line about each of the other reasons
+
+
+def told(kata: KataReport) -> Told:
+    """Return what is shown of a kata of which at least one check fails."""
+    found = causes(kata)
+    check = found[0].first
+    place = (check.place,) if check.place else ()
+    searched = "" if named(check) or check.message else repair_text(kata)
+    words = named(check) or searched or check.message
+    is_written = not check.message.startswith(UNWRITTEN)
+    says_both = check.message.startswith("The result is ")  # what came and what was due
+    return Told(
+        words or check.title,
+        count_of(kata, len(found)),
+        check,
+        check.title if words else "",
+        check.message if named(check) else "",
+        is_written,
+        is_written and not says_both,
+        place or tuple(repair.place for repair in kata.repairs if searched),
+        tuple(_sentence(explanation(cause.first)) or cause.first.title for cause in found[1:]),
+    )
+
+
+def count_of(kata: KataReport, reasons: int) -> str:
+    """Return how many checks fail, and for how many reasons."""
+    failed, total = len(wrong(kata)), len(kata.checks) - len(by_hand(kata))
+    if failed and kata.status == "passed":  # in a kata of questions most answers are enough
+        return f"{failed} of {total} answers are wrong"
+    text = f"{failed} of {total} checks {'fails' if failed == 1 else 'fail'}"
+    if failed == 1:
+        return text
+    return f"{text}, {'one reason' if reasons == 1 else f'{reasons} reasons'}"
+
+
+def _sentence(text: str) -> str:
+    """Return the first sentence of a text."""
+    return SENTENCE.split(text, maxsplit=1)[0]
+
+
+def is_whole(check: CheckReport) -> bool:
+    """Return whether the call of a check has its values in it, so that it runs."""
+    return (check.call or "").startswith(("import ", "from "))
+
+
+def values(check: CheckReport) -> dict[str, str]:
+    """Return the values of the variables of a check's call that the call itself does not say."""
+    return {} if is_whole(check) else check.counterexample or {}
+
+
+def in_short(check: CheckReport) -> CheckReport:
+    """Return the check with its call alone, where that has its values in it."""
+    lines = (check.call or "").splitlines()
+    made = {NESTED.split(name)[0] for name in check.counterexample or {}}
+    begins = ("import ", "from ", *(f"{name} = " for name in made))
+    last = max((number for number, line in enumerate(lines) if line.startswith(begins)), default=-1)
+    return replace(check, call="\n".join(lines[last + 1 :]))
+
+
+def kinds(check: CheckReport) -> list[str]:
+    """Return what the values are that a check's call does not hold, a line for each variable."""
+    found: dict[str, list[str]] = {}
+    for name, text in values(check).items():
+        found.setdefault(NESTED.split(name)[0], []).append(text.rpartition("    ")[2])
+    return [f"{name}: {_kind(texts)}" for name, texts in found.items()]
+
+
+def _kind(texts: list[str]) -> str:
+    """Return the dtype and the shape of one array, or the number of several."""
+    if len(texts) == 1:
+        return "a function" if texts[0] == FUNCTION else texts[0]
+    more = [int(text.split()[0]) for text in texts if text.endswith(" more arrays")]
+    return f"{len(texts) - len(more) + sum(more)} arrays"
+
+
+def code_lines(text: str, width: int, lead: str = "") -> list[str]:
+    """Return the lines of a code, indented; one that is too long goes on after a comma inside brackets."""
+    return [part for line in text.splitlines() for part in _code_line(line, width, lead)]
+
+
+def _code_line(line: str, width: int, lead: str) -> list[str]:
+    if len(lead) + len(line) <= width:
+        return [lead + line]
+    if line.startswith("#"):
+        return words(line, width, lead, f"{lead}# ")
+    inside = lead + " " * (4 + len(line) - len(line.lstrip()))
+    lines, indent = [], lead
+    breaks = _breaks(line)
+    begin = 0
+    while len(indent) + len(line) - begin > width:
+        room = begin + width - len(indent) + 1
+        fits = [(depth, at) for at, depth in breaks if begin < at <= room]
+        late = [pair for pair in fits if pair[1] - begin > (room - begin) // 2] or fits
+        later = [at for at, _ in breaks if at > begin]
+        if not later:
+            break
+        at = min(late, key=lambda pair: (pair[0], -pair[1]))[1] if late else later[0]
+        lines.append(indent + line[begin:at].rstrip())
+        begin, indent = at, inside
+    return [*lines, indent + line[begin:]]
+
+
+def _breaks(line: str) -> list[tuple[int, int]]:
+    """Return where a line of code may go on in a new line, and inside how many brackets that is."""
+    found, depth, quote = [], 0, ""
+    for at, character in enumerate(line):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            depth += (character in "([{") - (character in ")]}")
+            if depth and line.startswith(", ", at):
+                found.append((at + 2, depth))
+    return found
+
+
 def causes(kata: KataReport) -> list[Cause]:
-    """Return the causes of all failures: named mistakes first, then exceptions, then wrong answers."""
+    """Return the causes of all failures: named mistakes first, then exceptions, then what a sentence tells,
+    then wrong answers; last what fails in a variation alone, such as another dtype."""
     groups: dict[object, list[CheckReport]] = {}
     for check in wrong(kata):
         groups.setdefault(_reason(check), []).append(check)
-    found = [Cause(tuple(sorted(checks, key=_shows_nothing))) for checks in groups.values()]
+    found = [Cause(tuple(sorted(checks, key=_shows_little))) for checks in groups.values()]
     return sorted(found, key=lambda cause: _rank(cause.first))
 
 
@@ -192,12 +339,14 @@ def _reason(check: CheckReport) -> object:
     return check.call, tuple((check.counterexample or {}).items()), check.got
 
 
-def _shows_nothing(check: CheckReport) -> bool:
-    return check.expected is None and check.place is None and not check.pictures
+def _shows_little(check: CheckReport) -> tuple[bool, bool]:
+    shows_nothing = check.expected is None and check.place is None and not check.pictures
+    return shows_nothing, check.name in VARIATIONS
 
 
-def _rank(check: CheckReport) -> int:
-    return 0 if named(check) else 1 if check.status != "failed" else 2
+def _rank(check: CheckReport) -> tuple[int, bool]:
+    kind = 1 if check.status != "failed" else 2 if check.message else 3
+    return 0 if named(check) else kind, check.name in VARIATIONS
 
 
 def of_part(part: Part) -> str:
@@ -257,26 +406,47 @@ def source_line(place: Place, width: int = LONGEST) -> list[str]:
     """Return a line of the submission after its number, and carets below the expression."""
     lead = f"{place.line} │ "
     code, column = place.text.strip(), len(place.text) - len(place.text.lstrip())
-    shown = code[: width - len(lead)]
-    if place.start < place.end and place.end - column <= len(shown):
-        carets = " " * (place.start - column) + "^" * (place.end - place.start)
-        return [lead + shown, f"{'│':>{len(lead) - 1}} {carets}"]
-    return [lead + shown]
+    start, end = max(place.start - column, 0), min(place.end - column, len(code))
+    shown, cut = _around(code, start, end, max(width - len(lead), 2 * len(CUT) + 1))
+    if start >= end:
+        return [lead + shown]
+    start, end = start - cut, min(end - cut, len(shown))
+    return [lead + shown, f"{'│':>{len(lead) - 1}} {' ' * start}{'^' * (end - start)}"]
+
+
+def _around(code: str, start: int, end: int, width: int) -> tuple[str, int]:
+    """Return a line of code that has at most so many characters, with the expression from `start` to `end` in
+    it, and how many columns that moves it to the left."""
+    if len(code) <= width:
+        return code, 0
+    if end <= width - len(CUT):
+        return code[: width - len(CUT)] + CUT, 0
+    room = width - 2 * len(CUT)
+    begin = min(start, max(0, (start + end - room) // 2))
+    if len(code) - begin <= width - len(CUT):
+        begin = len(code) - (width - len(CUT))
+        begin = min(begin, start)
+    shown = code[begin : begin + room + len(CUT)]
+    if begin + len(shown) < len(code):
+        shown = code[begin : begin + room] + CUT
+    return CUT[::-1] + shown, begin - len(CUT)
 
 
 def facts(check: CheckReport) -> list[tuple[str, str]]:
-    """Return the failing call, the arguments and both values by name, beside what pictures show."""
-    rows = [("what", check.message if named(check) else ""), ("called", check.call)]
-    rows += list((check.counterexample or {}).items())
-    if check.expected is not None and not check.pictures:
-        rows += [("expected", check.expected), ("got", check.got), ("first difference at", check.difference)]
+    """Return by name what stands below a failing call: the values that it does not hold, and what came and
+    what was due, beside what pictures show."""
+    rows = list(values(check).items())
+    if check.expected is not None and not (check.pictures or check.came):
+        rows += [("expected", check.expected), ("got", check.got or "")]
+        rows.append(("first difference at", check.difference or ""))
     return [(name, text) for name, text in rows if text]
 
 
 def of_check(check: CheckReport) -> str:
     """Return all facts about one check that does not hold, one per line."""
-    facts = [("what", check.message), ("called", check.call)]
-    facts += list((check.counterexample or {}).items())
+    facts: list[tuple[str, str | None]] = [("what", check.message)]
+    facts.append(("called", "\n".join(code_lines(check.call or "", PAGE))))
+    facts += list(values(check).items())
     if check.expected is not None:
         facts += [("expected", check.expected), ("got", check.got)]
     facts += [("first difference at", check.difference), ("printed", check.printed)]

@@ -48,23 +48,29 @@ def _table(report: Report) -> str:
 
 
 def _details(kata: KataReport, longest: int) -> str:
-    blocks = [_cause(cause, longest) for cause in account.causes(kata)]
+    causes = account.causes(kata)
+    blocks = [
+        _cause(cause, account.count_of(kata, len(causes)) if cause is causes[0] else "", longest)
+        for cause in causes
+    ]
     if not blocks:
         return ""
     head = f"\n<details><summary>{in_markdown(kata.title)}</summary>\n"
     head += f"\n{in_markdown(account.parts_text(kata))}\n" if kata.parts else ""
-    next_command = f"grade hint {kata.name}".replace("`", "'")
+    next_command = account.COMMANDS["hint"].format(kata.name).replace("`", "'")
     found = account.of_search(kata)
     blocks += [f"\n{fenced(found, longest)}\n"] if found else []
     return head + "".join(blocks) + f"\nNext: `{next_command}`\n\n</details>\n"
 
 
-def _cause(cause: Cause, longest: int) -> str:
-    """Return the first check that fails for a reason with its counterexample, and the others' titles."""
+def _cause(cause: Cause, count: str, longest: int) -> str:
+    """Return what is wrong, `count`, the first check that fails for this reason with its counterexample, and
+    the others' titles."""
     first = cause.first
+    mistake = f"\n{in_markdown(account.named(first))}\n" if account.named(first) else ""
+    mistake += f"\n{count}\n" if count else ""
     title = f"\n**{in_markdown(first.title)}** {points(first.score)} / {points(first.max_score)}\n\n"
-    mistake = f"{in_markdown(account.named(first))}\n\n" if account.named(first) else ""
     facts = fenced(account.drawn(replace(first, mistake=None)), longest)
     facts += f"\n\n{in_markdown(guess)}" if (guess := account.possibility(first)) else ""
     others = in_markdown(" ".join(check.title for check in cause.checks[1:]), longest)
-    return f"{title}{mistake}{facts}\n" + (f"\nAlso fails for this reason: {others}\n" if others else "")
+    return f"{mistake}{title}{facts}\n" + (f"\nAlso fails for this reason: {others}\n" if others else "")

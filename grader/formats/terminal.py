@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.formats import Detail, Document, account
-from grader.formats.account import WIDEST, Cause, points, quoted, words
-from grader.report import CheckReport, KataReport, Report
+from grader.formats.account import WIDEST, one_line, points, quoted, words
+from grader.report import CheckReport, KataReport, Place, Report
 from grader.report_texts import legible, legible_kata, without_commands
 
 MOST_ROWS = 120  # the most rows of a counterexample in full
-FEW_ROWS = 4  # of each argument otherwise
+MOST_KINDS = 6  # the most lines about values that a call does not hold
 MOST_CAUSES = 3  # the causes that a report shows, unless it is full
+MOST = 30  # lines of a report, unless it is full
+FITS = 20  # lines of a report beside which a drawing has room
 NO_SNIPPET = "# No failing call can be written as short code that runs beside your file."
 NO_BREAK = "\xa0"
 FEW_PRINTED = 4  # the last lines of the output that it shows
 PRINTED = f"{'':6}|   "  # before what a long line that was printed goes on with
 DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
+ASCII = str.maketrans({"✓": "+", "✗": "x", "⧗": "t", "·": ".", "…": "...", "│": "|", "→": "->"})
 MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RED)}
 
 
@@ -63,15 +67,23 @@ def render(report: Report, view: View = DEFAULT) -> str:
 
 def render_kata(kata: KataReport, view: View = DEFAULT) -> str:
     """Return the report of one kata: first the cause of the failures, then what fails besides."""
-    return without_commands("\n".join(_kata(legible_kata(kata), view)) + "\n")
+    text = without_commands("\n".join(_kata(legible_kata(kata), view)) + "\n")
+    return in_ascii(text) if view.ascii_only else text
+
+
+def in_ascii(text: str) -> str:
+    """Return the text with the signs of a report in ASCII."""
+    return text.translate(ASCII)
 
 
 def _kata(kata: KataReport, view: View) -> list[str]:
     failed = account.wrong(kata)
     if view.detail == "snippet":
         return _snippet(failed)
-    causes = account.causes(kata)
-    lines = [_headline(kata, len(causes), view)]
+    if failed and view.detail == "normal":
+        head = _headline if kata.status == "passed" else _score
+        return [head(kata, view), *_parts(kata, view), *_failed(kata, view)]
+    lines = [_headline(kata, view)]
     if view.detail == "brief":
         return lines
     if not kata.checks:
@@ -79,8 +91,6 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     lines += _parts(kata, view)
     if view.detail == "full":
         lines += [line for check in kata.checks for line in _listed(check, view)]
-    elif failed:
-        lines += _causes(causes, view)
     lines += search_lines(kata, view)
     lines += _notes(kata, view)
     if kata.cost and (view.detail == "full" or kata.cost.is_noticeable):
@@ -90,9 +100,78 @@ def _kata(kata: KataReport, view: View) -> list[str]:
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
         lines += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
     if failed and view.offers_commands:
-        lines += ["", f"  a hint      grade hint {kata.name}"]
-        lines += [] if view.detail == "full" else [f"  everything  grade {kata.name} --full"]
+        lines += ["", *_commands(kata, view)]
     return lines
+
+
+def _failed(kata: KataReport, view: View) -> list[str]:
+    """Return what is wrong, a call that shows it and the line, and the commands that lead on."""
+    told = account.told(kata)
+    check = told.check
+    count = [] if kata.status == "passed" else [f"  {told.count}"]  # which the headline says
+    if told.claim:
+        lines = [*_paragraph(told.words, view), "", *count, _title(check, view)]
+    else:
+        lines = [_title(check, view), "", *count]
+    lines += _labelled("", told.message, view) if told.message else []
+    call = _call(check, view) if told.shows_call else []
+    after = [line for place in told.places for line in _place(place, view)]
+    if not account.named(check) or told.words != account.repair_text(kata):
+        after += [] if told.places and not check.place else search_lines(kata, view)
+    after += _printed(check, view)
+    explained = bool(account.named(check)) or check.status == "error"  # then warnings tell nothing new
+    output = kata.output if view.shows_output or not explained else ""
+    if output and (view.shows_output or not check.printed):
+        shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
+        after += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
+    after += _other_reasons(told.others, view)
+    guess = account.possibility(check)
+    after += ["", *_paragraph(guess, view)] if guess else []
+    after += _notes(kata, view)
+    after += ["", *_commands(kata, view)] if view.offers_commands else []
+    if len(lines) + len(call) + len(after) > MOST - 2:
+        call = _call(account.in_short(check), view) if told.shows_call else []
+    room = FITS - 1 - len(lines) - len(call) - len(after)
+    return [*lines, *call, *(_came(check, view, room) if told.shows_values else []), *after]
+
+
+def _came(check: CheckReport, view: View, room: int) -> list[str]:
+    """Return what came and what was due: drawn if there is room, else where they first differ."""
+    drawn = _drawing(check, view)
+    if drawn and len(drawn) <= room:
+        return drawn
+    if check.came:
+        return [view.paint(line, BOLD) for line in account.code_lines(f"# {check.came}", view.width, " " * 4)]
+    return _texts(check, view)
+
+
+def _call(check: CheckReport, view: View) -> list[str]:
+    """Return a failing call as code, and what the values are that it does not hold; without a call the
+    case."""
+    if not check.call:
+        return _counterexample(check.counterexample or {}, view)[:MOST_KINDS]
+    lines = account.code_lines(check.call or "", view.width, " " * 4)
+    given = [f"# {text}"[: view.width - 4] for text in account.kinds(check)]
+    return [*lines, *(f"    {line}" for line in given[:MOST_KINDS])]
+
+
+def _other_reasons(others: Sequence[str], view: View) -> list[str]:
+    """Return a line about each of the next reasons, and how many more there are."""
+    shown = others[: MOST_CAUSES - 1]
+    lines = [f"  {view.paint('✗', RED)} {one_line(text, view.width - 4)}" for text in shown]
+    left = len(others) - len(shown)
+    lines += [f"  … and {left} more {'reason' if left == 1 else 'reasons'}"] if left else []
+    return ["", *lines] if lines else []
+
+
+def _commands(kata: KataReport, view: View) -> list[str]:
+    """Return the commands that lead on from a report of a kata that fails."""
+    hint, call, full = (command.format(kata.name) for command in account.COMMANDS.values())
+    options = [f"{call} (this call)"] if any(check.snippet for check in account.wrong(kata)) else []
+    if view.detail != "full":
+        options.append(f"{full.split()[-1] if options else full} (all checks)")
+    more = words(" or ".join(options), view.width, "  more    ", " " * 10)
+    return [f"  a hint  {hint}", *more]
 
 
 def _snippet(failed: list[CheckReport]) -> list[str]:
@@ -100,21 +179,24 @@ def _snippet(failed: list[CheckReport]) -> list[str]:
     found = next((check for check in failed if check.snippet), None)
     if found is None:
         return [NO_SNIPPET] if failed else []
-    expected = f"# expected: {found.expected}" if found.expected else f"# {found.title}"
-    return [*found.snippet.splitlines(), expected]
+    came = f"# {found.came}" if found.came else f"# expected: {found.expected}" if found.expected else ""
+    return [*found.snippet.splitlines(), came or f"# {found.title}"]
 
 
-def _headline(kata: KataReport, causes: int, view: View) -> str:
-    """Return the name, the score and how many checks fail; `causes` is the number of reasons."""
-    score = f"{view.paint(kata.title, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
+def _score(kata: KataReport, view: View) -> str:
+    return f"{view.paint(kata.title, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
+
+
+def _headline(kata: KataReport, view: View) -> str:
+    """Return the name, the score and how many checks fail."""
+    score = _score(kata, view)
     failed, total = len(account.wrong(kata)), len(kata.checks) - len(account.by_hand(kata))
     if not total:
         return score
-    if failed and kata.status == "passed":  # in a kata of questions most answers are enough
-        text = f"{view.paint('✓', GREEN)} passes; {failed} of {total} answers are wrong"
-    elif failed:
-        one = failed > 1 and causes == 1
-        text = f"{view.paint('✗', RED)} {failed} of {total} checks fail{', for one reason' if one else ''}"
+    if failed:
+        count = account.count_of(kata, len(account.causes(kata)))
+        passes = f"{view.paint('✓', GREEN)} passes; " if kata.status == "passed" else ""
+        text = passes + count if passes else f"{view.paint('✗', RED)} {count}"
     elif kata.parts:
         text = f"… {len([part for part in kata.parts if part.status == 'not_written'])} of {len(kata.parts)}"
         text += " parts not written"
@@ -133,48 +215,18 @@ def _parts(kata: KataReport, view: View) -> list[str]:
     return text.splitlines()
 
 
-def _causes(causes: list[Cause], view: View) -> list[str]:
-    """Return the first cause with its counterexample, the next ones in short, and how many more there are."""
-    lines = _cause(causes[0], view)
-    others = sorted(causes[1:], key=lambda cause: not account.explanation(cause.first))
-    for cause in others[: MOST_CAUSES - 1]:
-        lines += ["", _title(cause.first, view), *_paragraph(account.explanation(cause.first), view, 4)]
-        lines += _also(cause, view)
-    left = sum(len(cause.checks) for cause in others[MOST_CAUSES - 1 :])
-    return [*lines, "", f"  … and {left} more {'check' if left == 1 else 'checks'}"] if left else lines
-
-
-def _cause(cause: Cause, view: View) -> list[str]:
-    first = cause.first
-    lines = ["", *_paragraph(account.explanation(first), view), ""] if account.explanation(first) else [""]
-    guess = account.possibility(first)
-    lines += [_title(first, view), *_facts(first, view), *_also(cause, view)]
-    return [*lines, "", *_paragraph(guess, view)] if guess else lines
-
-
 def _title(check: CheckReport, view: View) -> str:
     mark, code = MARKS.get(check.status, ("✗", RED))
     first, *others = words(check.title, view.width - 4) or [""]
     return "\n".join([f"  {view.paint(mark, code)} {first}", *(f"    {line}" for line in others)])
 
 
-def _also(cause: Cause, view: View) -> list[str]:
-    """Return the titles of the other checks that fail for this reason, two of them at most."""
-    others = [check.title for check in cause.checks[1:]]
-    if not others:
-        return []
-    text = " ".join(others[:2]) + (f" … and {len(others) - 2} more" if len(others) > 2 else "")
-    return _labelled("also fails", text, view)
-
-
 def _facts(check: CheckReport, view: View) -> list[str]:
     """Return the failing call, the line that raised, the arguments and both values."""
     lines = _labelled("", check.message, view) if account.named(check) and check.message else []
-    if check.call:
-        for line in check.call.splitlines():
-            lines += words(line, view.width, " " * 4, " " * 8)
-    if check.counterexample:
-        lines += _counterexample(check.counterexample, view)
+    lines += account.code_lines(check.call or "", view.width, " " * 4)
+    if values := account.values(check):
+        lines += _counterexample(values, view)
     lines += _source_line(check, view)
     return lines + _values(check, view) + _printed(check, view)
 
@@ -195,7 +247,11 @@ def _wrapped(lines: list[str], view: View, rest: str) -> list[str]:
 
 
 def _source_line(check: CheckReport, view: View) -> list[str]:
-    return _painted(account.source_line(check.place, view.width - 4), view) if check.place else []
+    return _place(check.place, view) if check.place else []
+
+
+def _place(place: Place, view: View) -> list[str]:
+    return _painted(account.source_line(place, view.width - 4), view)
 
 
 def _painted(lines: list[str], view: View) -> list[str]:
@@ -218,18 +274,27 @@ def search_lines(kata: KataReport, view: View = DEFAULT) -> list[str]:
 
 def _values(check: CheckReport, view: View) -> list[str]:
     """Return the expected and the actual value: drawn, if that shows how they differ, else as text."""
-    if check.pictures:
-        from grader.drawing.text import draw, tells_apart
+    return _drawing(check, view) or _texts(check, view)
 
-        if tells_apart(check.pictures[0]):
-            lines = draw(check.pictures[0], view.width - 4, view.paint, view.ascii_only)
-            return [f"    {line}" for line in lines]
+
+def _texts(check: CheckReport, view: View) -> list[str]:
     if check.expected is None:
         return []
     lines = _rows(f"    {'expected':<10}", check.expected, view)
     lines += _rows(f"    {'got':<10}", str(check.got), view)
     where = f"{'':14}first difference at {check.difference}"
     return [*lines, where] if check.difference else lines
+
+
+def _drawing(check: CheckReport, view: View) -> list[str]:
+    """Return the expected and the actual value drawn, if that shows how they differ."""
+    if check.pictures:
+        from grader.drawing.text import draw, tells_apart
+
+        if tells_apart(check.pictures[0]):
+            lines = draw(check.pictures[0], view.width - 4, view.paint, view.ascii_only)
+            return [f"    {line}" for line in lines]
+    return []
 
 
 def _notes(kata: KataReport, view: View) -> list[str]:
@@ -239,6 +304,8 @@ def _notes(kata: KataReport, view: View) -> list[str]:
     held = account.held(kata)
     waiting, partly = account.unwritten_of(kata)
     noted = dict.fromkeys(check.message for check in held if check not in [*waiting, *partly])
+    if account.wrong(kata):  # what earns no points is told in full
+        noted.clear()
     noted |= dict.fromkeys([account.waiting_text(kata)])
     noted |= dict.fromkeys(check.message for check in account.by_hand(kata))
     return [line for note in noted if note for line in _labelled("note", note, view)]
@@ -270,17 +337,13 @@ def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
     """Return the arguments, long arrays row by row."""
     width = min(WIDEST, max(map(len, arguments), default=0))
     parts = [_rows(f"{'':6}{name:<{width}} = ", text, view) for name, text in arguments.items()]
-    if view.detail != "full":
-        types = [text.rpartition("    ")[2] if "    " in text else "" for text in arguments.values()]
-        parts = [_shortened(part, FEW_ROWS, 9 + width, of) for part, of in zip(parts, types, strict=True)]
-    return _shortened([row for part in parts for row in part], MOST_ROWS, 6)
+    return _shortened([row for part in parts for row in part])
 
 
-def _shortened(rows: list[str], most: int, indent: int, described: str = "") -> list[str]:
-    """Return the first rows and how many more there are, with the dtype and the shape of them all."""
-    left = len(rows) - most + 1
-    text = f"… {left} more rows    {described}".rstrip()
-    return rows if left <= 1 else [*rows[: most - 1], f"{'':{indent}}{text}"]
+def _shortened(rows: list[str]) -> list[str]:
+    """Return the first rows and how many more there are."""
+    left = len(rows) - MOST_ROWS + 1
+    return rows if left <= 1 else [*rows[: MOST_ROWS - 1], f"      … {left} more rows"]
 
 
 def _rows(lead: str, text: str, view: View) -> list[str]:
@@ -311,7 +374,8 @@ def render_summary(report: Report, view: View = DEFAULT) -> str:
     ]
     total = f"{points(report.score)} of {points(report.max_score)} points"
     lines = [paint("All katas", BOLD), *rows, "", paint(total, BOLD)]
-    return without_commands("\n".join(lines)) + "\n"
+    text = without_commands("\n".join(lines)) + "\n"
+    return in_ascii(text) if view.ascii_only else text
 
 
 def _word(kata: KataReport, paint: Paint) -> str:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -30,7 +30,8 @@ from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission, first_use
 from grader.grading.missing_return import MissingReturn, missing_return, reported_once
-from grader.grading.report_builder import as_check, as_repair, in_torch
+from grader.grading.report_builder import Told, as_check, as_repair, in_torch, shown
+from grader.grading.snippet import Signatures, signatures_of
 from grader.grading.submission_run import JudgedSubmission, JudgingStopped, judge_submission, limited
 from grader.kata import Kata, Library, hundredths
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Provenance
@@ -112,6 +113,12 @@ class Grader:
         self.keyring = keyring
         self._prepared: dict[tuple[str, str], PreparedKata] = {}  # by kata and library of the answer
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
+        #: What a running grading does, in words: the check that is judged, after the first call that was
+        #: stopped; "" between gradings. A display may read it from another thread.
+        self.doing = ""
+
+    def _tell(self, text: str) -> None:
+        self.doing = text
 
     @property
     def provenance(self) -> Provenance:
@@ -158,22 +165,40 @@ class Grader:
         began = time.monotonic()
         if submission.as_tensors:
             self.factories[submission.library]  # starts while the kata is loaded
+        self.doing = "preparing the cases"
         prepared = self.prepare(submission.info, submission.library)
         kata, source = prepared.kata, submission.source
         if broken := _broken_rule(kata, source):
             return Graded(_report(submission, kata, [broken], time.monotonic() - began))
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
-            judged = judge_submission(self.factories, self.device, prepared, submission, is_outdated)
+            chosen = self._chosen(kata, submission)
+            judged = judge_submission(
+                self.factories, self.device, prepared, submission, is_outdated, chosen, self._tell
+            )
+            self.doing = "naming the mistake"
             explained = self._explain(prepared, judged, source)
             checks = self._reported(prepared, submission, judged, explained)
-        seconds = time.monotonic() - began
+        self.doing, seconds = "", time.monotonic() - began
         report = _report(submission, kata, checks, seconds, judged)
         if explained.is_enough or kata.questions:  # a search would answer a question
             return Graded(report, judged.isolation)
         factory = self.factories[kata.library]
         unexplained = Unexplained(prepared, submission, factory, self.device, judged.results)
         return Graded(report, judged.isolation, unexplained)
+
+    def _chosen(self, kata: Kata, submission: Submission) -> Callable[[CheckResult], Told]:
+        """Return the function that chooses what a report shows of a failing check."""
+
+        @cache
+        def names() -> Signatures:
+            stub = text_of(self.course.stub(submission.info))
+            return signatures_of(stub) | signatures_of(submission.source)
+
+        def chosen(result: CheckResult) -> Told:
+            return shown(result, kata, names(), submission.as_tensors)
+
+        return chosen
 
     def _explain(self, prepared: PreparedKata, judged: JudgedSubmission, source: str) -> _Explanation:
         """Return why checks fail: a missing `return`, or the mistakes that are found in NAMING_SECONDS."""
@@ -212,6 +237,7 @@ class Grader:
                 stub,
                 judged.parts,
                 submission.as_tensors,
+                judged.told.get(result.check.name),
             )
             for result in judged.results
         ]

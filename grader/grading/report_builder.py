@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from grader.checks.parts import JudgedParts
-from grader.checks.runner import CheckResult, Failure, smallest
+from grader.checks.runner import CheckResult, Failure, fails_alike, smallest
 from grader.course.submission import shape_in_torch, text_in_torch
-from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
+from grader.grading.snippet import Script, Signatures, script_of, signatures_of, with_parameters
 from grader.kata import Arguments, Kata
 from grader.report import (
     CheckReport,
@@ -27,12 +27,16 @@ from grader.report import (
     Repair,
     to_number,
 )
+from grader.report_texts import cut_pair
 from grader.values.arrays import holds_arrays, is_contiguous
 from grader.values.comparison import Array, Difference
-from grader.values.formatting import describe, show
+from grader.values.formatting import describe, show, show_pair
 
 if TYPE_CHECKING:
     from grader.edits.candidates import EditPlace
+
+#: The failure of a check that a report shows, and its call as code; None if it cannot be printed.
+Told = tuple[Failure, Script | None]
 
 MOST = 32  # rows or columns of a picture
 DIGITS = 6  # significant digits of a value
@@ -50,9 +54,9 @@ def pictures_of(difference: Difference | None, axes: dict[str, str]) -> tuple[Pi
     at = tuple(int(place) for place in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     tables = [np.atleast_2d(array[at[:-2]]) for array in (wanted, have, wrong)]
     window = tuple(map(_window, tables[0].shape, (0, *at)[-2:]))
-    named = NAME.match(difference.where)
-    name = named[0] if named else "result"
-    labels = map(_labels, window, ["", "", *axes.get(name, "").split()][-2:])
+    part = difference.where.rpartition("[")[0]  # without the index of the entry
+    name = part if part[:1].isidentifier() else f"result{part}"
+    labels = map(_labels, window, ["", "", *axes.get(NAME.findall(name)[0], "").split()][-2:])
     rows, columns = labels if wanted.ndim > 1 else ([""], [*labels][-1])
     return (
         Picture(
@@ -130,6 +134,9 @@ def picture_of(value: object) -> tuple[Picture, ...]:
     )
 
 
+MOST_CAME = 60  # characters of what came, and of what was due
+FEW_ROWS = 8  # of a call as code, for which no shorter one is looked for
+MOST_TRIED = 6  # failing cases of a check beside the smallest, for a call that is shorter code
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 NOTHING_TO_JUDGE = "no right answer to this kata has anything that it could judge"
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
@@ -145,12 +152,14 @@ def as_check(
     stub: str = "",
     parts: JudgedParts | None = None,
     as_tensors: bool = False,
+    told: Told | None = None,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
     gives none. `printed` is what the submission printed for that input; the `stub` has the names of
     parameters that the `source` does not say; `parts` are those of which some are not written. With
-    `as_tensors` the code of the failing call makes tensors of arrays."""
+    `as_tensors` the code of the failing call makes tensors of arrays. `told` is what `shown` returns, if
+    known already."""
     check = result.check
     if not result.failures and without_points:
         return CheckReport(check.name, check.title, "skipped", 0, check.points, without_points)
@@ -163,9 +172,9 @@ def as_check(
         waits = parts.message(check.name) if parts else ""
         status: CheckStatus = "passed" if result.asked else "skipped"
         return CheckReport(check.name, check.title, status, points, check.points, waits)
-    failure = smallest(result)
-    difference, names = failure.difference, signatures_of(stub) | signatures_of(source)
-    script = None if kata.questions else script_of(failure, check.name, kata.name, names, as_tensors)
+    names = signatures_of(stub) | signatures_of(source)
+    failure, script = told or shown(result, kata, names, as_tensors)
+    difference = failure.difference
     return CheckReport(
         check.name,
         check.title,
@@ -178,6 +187,7 @@ def as_check(
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
+        came=_came(failure),
         mistake=mistake,
         pictures=(failure.picture,) if failure.picture else pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
@@ -195,6 +205,7 @@ def in_torch(check: CheckReport) -> CheckReport:
         counterexample=given and {name: shape_in_torch(text) for name, text in given.items()},
         expected=check.expected and shape_in_torch(check.expected),
         got=check.got and shape_in_torch(check.got),
+        came=shape_in_torch(check.came),
         mistake=mistake and replace(mistake, text=text_in_torch(mistake.text)),
     )
 
@@ -205,13 +216,45 @@ def as_repair(place: EditPlace, source: str) -> Repair:
     return Repair(place.kind, where, place.fact)
 
 
+def shown(result: CheckResult, kata: Kata, names: Signatures, as_tensors: bool = False) -> Told:
+    """Return the failure that a report shows and its call: the smallest, or one of the next whose call is
+    shorter code."""
+    first = smallest(result)
+    if kata.questions:
+        return first, None
+    found = first, script_of(first, result.check.name, kata.name, names, as_tensors)
+    if found[1] is None or found[1].rows <= FEW_ROWS:
+        return found
+    alike = [failure for failure in result.failures if fails_alike(failure, first) and failure is not first]
+    for failure in sorted(alike, key=lambda failure: failure.case.weight)[:MOST_TRIED]:
+        script = script_of(failure, result.check.name, kata.name, names, as_tensors)
+        if script is not None and script.rows < found[1].rows:
+            found = failure, script
+    return found
+
+
+def _came(failure: Failure) -> str:
+    """Return what came and what was due where they first differ; "" if they cannot be told in a line."""
+    difference = failure.difference
+    if difference is None:
+        return ""
+    where = difference.where if difference.where[:1].isidentifier() else f"result{difference.where}"
+    got, expected = difference.got, difference.expected
+    if difference.arrays is not None:
+        wanted, have, wrong = difference.arrays
+        at = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
+        expected, got = show_pair(wanted[at], have[at])
+    expected, got = cut_pair(expected, got, MOST_CAME)
+    return f"{where}: {got}, due {expected}"
+
+
 def _counterexample(failure: Failure, script: Script | None, kata: Kata) -> dict[str, str] | None:
     """Return the variables of the calls that the report shows; the case if nothing was called."""
     if kata.questions:
         return _show_row(failure.case.arguments)
     if script is None:
         return _show_values(failure.case.arguments, kata.axes)
-    words = set(WORD.findall(" ".join(script.shown)))
+    words = set(WORD.findall(" ".join(script.calls)))
     return _show_values({n: value for n, value in script.values.items() if n in words}, kata.axes)
 
 

@@ -30,6 +30,10 @@ IMPORTS = {
 }
 MOST_ENTRIES = 2_000  # of all arrays together
 MOST_LINES = 8  # calls that a report shows
+MOST_NUMBERS = 24  # of an array that a report writes out
+MOST_ROWS = 20  # of a call that a report writes out with all values
+ROW = 72  # characters
+MANY = 4  # arrays in one value, from which on what makes them gets a short name
 BRIEF = 40  # the most characters of an argument that is written into the call
 LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
 OWN = "  # the grader's own"
@@ -56,19 +60,47 @@ class NotCode(Exception):
     """A value cannot be written as code."""
 
 
+#: What a report leaves out of code, because it goes without saying.
+OBVIOUS = re.compile(r"(?<!\[\]), dtype=(?:np\.(?:float64|int64|bool)|torch\.(?:float32|int64|bool))\b")
+#: An array as code: what makes it, its entries, and the rest.
+TABLE_ENTRY = re.compile(r"((?:np\.array|torch\.tensor)\()(\[.*\])((?:, dtype=[\w.]+)?\)(?:\.log\(\))?)")
+NOT_FINITE = re.compile(r"float\('(-?)(nan|inf)'\)")
+
+
 @dataclass
 class Script:
     """The failing call with the calls that it needs: a line of code for each, the `values` of the variables
     in them, and all of it as `code` that runs beside the submission; empty if it is long, or if an object of
-    the grader's takes part in it that has no code."""
+    the grader's takes part in it that has no code. `definitions` are the imports and the same values as short
+    code; None if that would be long."""
 
     lines: list[str]
     values: dict[str, Any]
     code: str = ""
+    definitions: list[str] | None = None
+
+    @property
+    def rows(self) -> int:
+        """About how many lines a report needs for the call with its values; many if it is not whole."""
+        lines = [*(self.definitions or []), *self.lines]
+        return sum(1 + len(line) // ROW for line in lines) if self.is_whole else 2 * MOST_ROWS
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the lines for a report run as they are."""
+        return bool(self.code) and self.definitions is not None and len(self.lines) <= MOST_LINES
 
     @property
     def shown(self) -> list[str]:
-        """The lines for a report; the middle ones are left out if there are many."""
+        """The lines for a report: with all values, so that they run beside the submission, if they are few;
+        else the calls alone, and of many the first and the last ones."""
+        if self.is_whole:
+            return [*(self.definitions or []), *self.lines]
+        return self.calls
+
+    @property
+    def calls(self) -> list[str]:
+        """The lines of the calls; the middle ones are left out if there are many."""
         if len(self.lines) <= MOST_LINES:
             return self.lines
         half = MOST_LINES // 2
@@ -212,7 +244,60 @@ class _Writer:
         own = dict.fromkeys(call.name for call in self.calls if not call.source and call.target is None)
         if self.is_code and (printed := self._printed(last)):
             script.code = self._code(module, list(own), sources, [*lines, *printed])
+        script.definitions = self._short_definitions(module, list(own), sources, script.lines)
         return script
+
+    def _short_definitions(
+        self, module: str, own: list[str], sources: list[str], lines: list[str]
+    ) -> list[str] | None:
+        """Return short code that makes the values; None if it is long or if there is none."""
+        try:
+            self.makers: dict[str, str] = {}
+            made = [self._short_definition(name, value) for name, value in self.values.items()]
+        except NotCode:
+            return None
+        made = [*(f"{short} = {maker}" for short, maker in self.makers.items()), *made]
+        texts = [*made, *lines]
+        imports = [line for prefix, line in IMPORTS.items() if any(prefix in text for text in texts)]
+        used = [line for source in sources for line in source.strip("\n").split("\n")]
+        device = ['device = "cpu"'] if any("device" in source for source in sources) else []
+        names = [f"from {module} import {', '.join(own)}"] if own else []
+        found = [*imports, *names, *device, *used, *made]
+        return found if sum(1 + len(line) // ROW for line in [*found, *lines]) <= MOST_ROWS else None
+
+    def _short_definition(self, name: str, value: Any) -> str:
+        if callable(value) and not hasattr(value, "shape"):
+            return f"{name} = {self._table(value)}"
+        if any(int(np.prod(leaf.shape)) > MOST_NUMBERS for leaf in leaves(value) if hasattr(leaf, "shape")):
+            raise NotCode
+        code = _shortened(code_of(value, self.as_tensors))
+        for maker, short in (("torch.tensor", "t"), ("np.array", "a")):
+            if code.count(f"{maker}(") >= MANY and short not in self.taken:
+                self.makers[short] = maker
+                code = code.replace(f"{maker}(", f"{short}(")
+        return f"{name} = {code}"
+
+    def _table(self, function: Any) -> str:
+        """Return a function that looks its answers up by the arguments, as text. Raises NotCode."""
+        answers: dict[str, str] = {}
+        forms = set()
+        for call in self.calls:
+            for given, answer in call.answers.get(id(function), []):
+                plain = [part.tolist() if hasattr(part, "tolist") else part for part in given]
+                code_of(plain)  # raises NotCode if an object was given
+                forms.add(tuple(hasattr(part, "tolist") for part in given))
+                key = str(plain[0]) if len(plain) == 1 else str(plain)
+                answers[key] = _as_logarithms(answer, self.as_tensors)
+        if not forms:
+            return "lambda *given: None  # never called"
+        if len(forms) != 1 or not (form := forms.pop()) or any('"' in key for key in answers):
+            raise NotCode
+        names = ["given"] if len(form) == 1 else [f"given_{number}" for number in range(1, len(form) + 1)]
+        parts = [f"{name}{'.tolist()' * is_array}" for name, is_array in zip(names, form, strict=True)]
+        asked = parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
+        before, texts, after = _in_one_frame(list(answers.values()))
+        listed = ", ".join(f'"{given}": {text}' for given, text in zip(answers, texts, strict=True))
+        return f"lambda {', '.join(names)}: {before}{{{listed}}}[str({asked})]{after}"
 
     def _printed(self, last: str) -> list[str]:
         """Return the last call with what prints its result, or a gradient; empty on the fake device."""
@@ -350,6 +435,37 @@ class _Writer:
                 answers[repr(plain)] = code_of(answer, self.as_tensors)
         listed = "".join(f"    {given!r}: {answer},\n" for given, answer in answers.items())
         return f"{name}_answers = {{\n{listed}}}\n{FUNCTION.format(name=name)}"
+
+
+def _shortened(code: str) -> str:
+    """Return code for a value without the dtypes that go without saying."""
+    library = "torch" if "torch." in code else "np" if "np." in code else ""
+    short = NOT_FINITE.sub(rf"\1{library}.\2", code) if library else code
+    return OBVIOUS.sub("", short)
+
+
+def _in_one_frame(codes: list[str]) -> tuple[str, list[str], str]:
+    """Return what arrays as code have in common around their entries, if it is the same for all."""
+    parts = [TABLE_ENTRY.fullmatch(code) for code in codes]
+    frames = {(part[1], part[3]) if part else ("", code) for part, code in zip(parts, codes, strict=True)}
+    if len(frames) > 1 or not all(parts):
+        return "", codes, ""
+    before, after = frames.pop()
+    return before, [part[2] for part in parts if part], after
+
+
+def _as_logarithms(value: Any, as_tensors: bool) -> str:
+    """Return code for a function's answer: as logarithms of round probabilities if it holds exactly those."""
+    array = to_numpy(value) if hasattr(value, "shape") else None
+    is_torch = type(value).__module__ == "torch"
+    if array is None or array.dtype.kind != "f" or not is_torch or not (array <= 0).all():
+        return _shortened(code_of(value, as_tensors))
+    import torch
+
+    chances = torch.from_numpy(np.exp(array).round(4)).to(value.dtype)
+    if not torch.equal(chances.log(), value):
+        return _shortened(code_of(value, as_tensors))
+    return f"{_shortened(code_of(chances))}.log()"
 
 
 def _is_made(leaf: Any, known: dict[tuple[str, int] | None, str]) -> bool:

@@ -9,6 +9,8 @@ counts this process's CPU time. The memory limit covers what is allocated while 
 from __future__ import annotations
 
 import contextlib
+import difflib
+import re
 import signal
 import threading
 import time
@@ -16,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.cases.oracle import measured
 from grader.checks.base import Check, CheckContext, PreparedKata
@@ -38,6 +40,9 @@ from grader.worker.client import (
 )
 from grader.worker.fork_server import Process, WorkerFactory
 from grader.worker.protocol.channel import Flooded, address_space
+
+if TYPE_CHECKING:
+    from grader.grading.report_builder import Told
 
 MEMORY = 400 * 2**20  # bytes of address space beyond what the process has already
 AGAIN_SECONDS = 1.0  # of CPU time between two exceptions that end a block
@@ -130,12 +135,13 @@ class JudgedSubmission:
     """What the checks found about a submission, with the isolation of its workers. The `context` has the
     answers that the checks share.
 
-    `printed` is what the submission prints in the failing case that a report shows, by name of the check, and
-    `output` is all that it printed. `cost` is measured if no check fails, and `parts` are judged if some are
-    not written.
+    `told` has the failure of each failing check that a report shows, with its call as code, and `printed`
+    what the submission prints in that case, by name of the check. `output` is all that it printed. `cost` is
+    measured if no check fails, and `parts` are judged if some are not written.
     """
 
     results: tuple[CheckResult, ...]
+    told: dict[str, Told]
     context: CheckContext
     isolation: Isolation
     printed: dict[str, str]
@@ -155,20 +161,33 @@ def judge_submission(
     prepared: PreparedKata,
     submission: Submission,
     is_outdated: Callable[[], bool] = lambda: False,
+    choose: Callable[[CheckResult], Told] = lambda result: (smallest(result), None),
+    tell: Callable[[str], object] = lambda _: None,
 ) -> JudgedSubmission:
-    """Run every check on a submission in a worker. Raises SubmissionRejected if it cannot be imported,
-    NoWorker, and Outdated once `is_outdated` returns True."""
-    run = SubmissionRun(factories, device, prepared, submission, is_outdated)
+    """Run every check on a submission in a worker. `choose` returns what a report shows of a failing check,
+    and `tell` gets in words what is judged now. Raises SubmissionRejected if it cannot be imported, NoWorker,
+    and Outdated once `is_outdated` returns True."""
+    run = SubmissionRun(factories, device, prepared, submission, is_outdated, tell)
     try:
         results = run.run_all()
         failed = [result for result in results if result.failures]
-        printed = {result.check.name: run.printed_for(result, smallest(result)) for result in failed}
+        told = {result.check.name: choose(result) for result in failed}
+        printed = {f.check.name: run.printed_for(f, told[f.check.name][0]) for f in failed}
         cost = None if failed or run.parts else run.cost()
     finally:
         run.close()
     reached = {result.check.name: result.reached for result in results if result.reached}
     parts = JudgedParts(run.parts, reached) if run.parts else None
-    return JudgedSubmission(tuple(results), run.context, run.isolation, printed, run.printed, cost, parts)
+    return JudgedSubmission(
+        tuple(results), told, run.context, run.isolation, printed, run.printed, cost, parts
+    )
+
+
+def _meant(name: str, source: str) -> str:
+    """Return which function or class of the source may be meant by a name that it lacks, as a question."""
+    found = re.findall(r"^(?:def|class) (\w{1,80})", source, re.MULTILINE)
+    near = difflib.get_close_matches(name, found, n=1)
+    return f" Did you mean it by `{near[0]}`?" if near else ""
 
 
 class SubmissionRun:
@@ -182,8 +201,9 @@ class SubmissionRun:
         prepared: PreparedKata,
         submission: Submission,
         is_outdated: Callable[[], bool] = lambda: False,
+        tell: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self.factories, self.device = factories, device
+        self.factories, self.device, self.tell = factories, device, tell
         self.prepared, self.submission = prepared, submission
         self.isolations: list[Isolation] = []  # of each worker
         self.process: Process | None = None
@@ -267,7 +287,8 @@ class SubmissionRun:
             missing = list(self.prepared.kata.entry_points)
         if missing:
             self.close()
-            raise self._rejected(f"defines no function or class called `{missing[0]}`.")
+            unknown = f"defines no function or class called `{missing[0]}`."
+            raise self._rejected(f"{unknown}{_meant(missing[0], self.submission.source)}")
 
     def run_all(self) -> list[CheckResult]:
         """Run every check in order. A check that loses its worker fails, and the next one gets a new worker.
@@ -276,6 +297,7 @@ class SubmissionRun:
         try:
             with limited(JUDGE_SECONDS):
                 for check in self.prepared.checks:
+                    self.tell(" ".join([*map(str, self.losses[:1]), check.title]))
                     results.append(self._run(check))
         except (JudgingStopped, MemoryError):
             left = self.prepared.checks[len(results) :]

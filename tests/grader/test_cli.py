@@ -117,8 +117,8 @@ def test_a_result_of_none_is_told_with_the_line_that_computes_it(run):
 
 def test_the_file_that_is_graded_is_named_unless_it_is_the_obvious_one(run, tmp_path):
     told = run(RIGHT.format(returned=WEIGHTS)).stdout
-    assert f"  graded      {from_here(tmp_path / 'mine.py')}\n" in told
-    assert "  graded  " not in run(None).stdout
+    assert f"  graded  {from_here(tmp_path / 'mine.py')}\n" in told
+    assert "  graded" not in run(None).stdout
 
 
 def test_exercises_beside_the_student_go_before_those_of_an_installed_course(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Tests of the loop, with a keyboard that is typed on by the test, and once on a pseudo-terminal."""
 
+import base64
 import json
 import os
 import select
@@ -44,6 +45,9 @@ class TypedKeyboard:
         return step() if callable(step) else step
 
     is_pending = False
+
+    def stops(self):
+        return False
 
     def line(self, question):
         self.asked.append(question)
@@ -136,8 +140,8 @@ def test_after_the_last_hint_it_says_so_and_begins_again(run):
 
 
 def test_the_statement_is_shown_also_of_a_file_that_is_no_python(run, save):
-    assert run("t").endswith("\nTwice as much.\n")
-    assert run(save("def double(x:\n"), "t").endswith("\nTwice as much.\n")
+    assert run("t").endswith("\nTwice as much.\nq again ends.\n")
+    assert run(save("def double(x:\n"), "t").endswith("\nTwice as much.\nq again ends.\n")
 
 
 def test_a_key_leads_back_to_the_kata_before(run, save):
@@ -252,6 +256,55 @@ def test_a_new_save_ends_a_running_grading(run, save, monkeypatch):
     told = run(save(ENDLESS), None)
     assert "No answer within" not in told
     assert "all 9 checks hold" in told
+
+
+def test_a_pass_says_how_near_the_model_is_to_a_text(run, save, monkeypatch):
+    from grader.extra.show import demonstration
+
+    def speech(parts, lessons):
+        monkeypatch.setattr(
+            demonstration, "speech_in", lambda _: SimpleNamespace(parts=parts, lessons=lessons)
+        )
+        return run(save(WRONG), None, save(RIGHT), None)
+
+    assert "1 of 2 until your model speaks: grade speak" in speech(["double", "center"], {"double": "mask"})
+    assert "until your model speaks" not in speech(["center"], {})
+    assert "See what it does in a text: grade speak --without mask" in speech(
+        ["double"], {"double": "mask"}
+    )
+    assert "Your model speaks: grade speak" in speech(["double"], {})
+
+
+def test_esc_stops_a_running_grading(run, save, monkeypatch):
+    pressed = iter([False, True])
+    monkeypatch.setattr(TypedKeyboard, "stops", lambda _: next(pressed, False))
+    told = run(save(ENDLESS), None, save(RIGHT), None)
+    assert "No answer within" not in told
+    assert "Stopped. double is graded again whenever you save it." in told
+    assert "all 9 checks hold" in told
+
+
+def test_q_behind_the_statement_ends_the_loop_only_if_it_is_pressed_again(run):
+    told = run("t", "q", "h", "q")
+    assert told.index("q again ends.") < told.index("Hint 1 of 1")
+
+
+def test_c_copies_the_failing_call_by_osc_52(run, save):
+    told = run(save(WRONG), None, "c")
+    code = base64.b64decode(told.partition("]52;c;")[2].partition("\x07")[0]).decode()
+    assert code.startswith("import numpy as np\nfrom double import double\n")
+    assert "else: grade double --snippet" in told
+    assert "no failing call to copy" in run(save(RIGHT), None, "c")
+
+
+def test_progress_says_kata_check_and_time_and_how_to_stop_what_takes_long():
+    claim = "Every entry equals the reference."
+    assert console.progress_line("double", claim, 0.2, 0.2, 80) == f"double … {claim}"
+    assert console.progress_line("double", claim, 9.1, 5.9, 80) == f"double … 9 s {claim}"
+    text = console.progress_line("double", claim, 9.1, 6.0, 60)
+    assert text.startswith("double … 9 s An endless loop? Esc stops it. Every")
+    assert len(text) < 60
+    assert console.progress_line("double", "", 0.0, 0.0, 80) == "double …"
 
 
 def test_a_file_that_needs_pytorch_makes_the_loop_begin_anew(run, save, monkeypatch):
@@ -387,6 +440,22 @@ def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, cour
     second.expect("q quit")
     second.press("q")
     assert second.process.wait(30) == 0
+
+
+@pytest.mark.slow
+def test_an_endless_loop_is_shown_and_stopped_on_a_terminal(terminal, save):
+    one = terminal()
+    one.expect("q quit")
+    save(ENDLESS)()
+    one.expect("double … ")
+    one.expect("Every entry equals the reference.")
+    one.press("\x1b")
+    one.expect("Stopped. double is graded again")
+    one.expect("q quit")
+    save(RIGHT)()
+    one.expect("all 9 checks hold")
+    one.press("q")
+    assert one.process.wait(30) == 0
 
 
 @pytest.mark.slow

@@ -243,6 +243,15 @@ def test_a_kept_axis_and_a_return_have_kinds_of_their_own(wrong, right, kind, li
     assert (place.kind, place.line) == (kind, line)
 
 
+def test_a_statement_before_a_return_is_no_missing_return():
+    old, new = (
+        ast.parse(f"def f(x):\n    {body}return x\n").body[0].body
+        for body in ("", "if x > 1:\n        raise ValueError\n    ")
+    )
+    edit = Edit("f", ast.parse("def f(x): ..."), "body", old, [new[0], *old])
+    assert place_of_edit(edit).kind == "a missing step"
+
+
 SQUARE = """
     import numpy as np
 

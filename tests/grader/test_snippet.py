@@ -206,6 +206,66 @@ def test_a_function_of_the_grader_answers_what_it_answered():
     np.testing.assert_array_equal(found(given), [2, 4])
 
 
+def test_a_call_is_shown_with_its_values_if_they_are_few():
+    assert script(Call("attend", [np.array([[0.5, np.nan]]), np.float32([2])], {})).shown == [
+        "import numpy as np",
+        "from attention import attend",
+        "q = np.array([[0.5, np.nan]])",
+        "k = np.array([2.0], dtype=np.float32)",
+        "attend(q, k)",
+    ]
+    assert script(Call("attend", [np.zeros((5, 5))], {})).shown == ["attend(q)"]
+    assert script(Call("attend", [np.zeros((4, 6)) + 1 / 3] * 1 + [np.ones((4, 6)) / 7] * 2, {})).shown == [
+        "attend(q, k, v)"
+    ]
+
+
+def test_a_function_of_the_grader_is_shown_as_its_table():
+    torch = pytest.importorskip("torch")
+
+    def weigh(ids):
+        return (
+            torch.tensor([[0.6, 0.15, 0.25]]).log() if ids == [1] else torch.tensor([[0.5, 0.4, 0.1]]).log()
+        )
+
+    call = Call("attend", [weigh], {}, answers={id(weigh): [([[1]], weigh([1])), ([[1, 0]], weigh([1, 0]))]})
+    shown = script(call).shown
+    assert shown[2:] == [
+        'q = lambda given: torch.tensor({"[1]": [[0.6, 0.15, 0.25]], "[1, 0]": [[0.5, 0.4, 0.1]]}'
+        "[str(given)]).log()",
+        "attend(q)",
+    ]
+    (found,), _ = rebuilt("\n".join(shown))
+    assert torch.equal(found([1, 0]), weigh([1, 0]))
+    unused = script(Call("attend", [weigh], {})).shown
+    assert unused[1:] == ["q = lambda *given: None  # never called", "attend(q)"]
+
+
+def test_a_function_of_several_arguments_is_shown_as_its_table():
+    def score(ids, rows):
+        return float(len(ids) * len(rows))
+
+    ids = np.array([1, 2])
+    call = Call("attend", [score], {}, answers={id(score): [([ids, [3]], 2.0)]})
+    shown = script(call).shown
+    assert shown[1] == (
+        'q = lambda given_1, given_2: {"[[1, 2], [3]]": 2.0}[str([given_1.tolist(), given_2])]'
+    )
+    (found,), _ = rebuilt("\n".join(shown))
+    assert found(ids, [3]) == 2.0
+
+
+def test_many_arrays_of_one_value_share_a_short_name():
+    weights = {name: np.ones((1, 2)) for name in "qkvo"}
+    shown = script(Call("attend", [weights], {})).shown
+    assert shown[2:4] == [
+        "a = np.array",
+        "q = {" + ", ".join(f"'{n}': a([[1.0, 1.0]])" for n in "qkvo") + "}",
+    ]
+    (found,), _ = rebuilt("\n".join(shown))
+    assert found["o"].tolist() == [[1.0, 1.0]]
+
+
 def test_a_check_of_earlier_calls_shows_them_all():
     calls = [Call("attend", [n], {}) for n in (1, 2, 1)]
     assert script(*calls, check="earlier_calls_change_nothing").lines == [

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.formats import terminal
+from grader.formats import account, terminal
 from grader.formats.terminal import View
 from grader.report import CheckReport, KataReport, Mistake, Panel, Picture, Place
 
@@ -34,20 +34,19 @@ def test_a_passed_kata_is_one_line():
 def test_the_mistake_comes_first_and_is_told_once():
     laws = [replace(WRONG, name=f"law {n}", title=f"Law {n} holds.", mistake=MISTAKE) for n in range(4)]
     assert shown(replace(WRONG, mistake=MISTAKE, pictures=(PICTURE,)), *laws) == [
-        "attention  0.5 / 3   ✗ 5 of 6 checks fail, for one reason",
-        "",
+        "attention  0.5 / 3",
         "  The scores are not divided by sqrt(d_k).",
         "",
+        "  5 of 6 checks fail, one reason",
         "  ✗ Every entry equals the reference.",
         "    f(x, 3)",
-        "      x = [1.0]    float64 (1,)",
+        "    # x: float64 (1,)",
         "    expected     got",
         "         0  1         0  1",
         "    0 │  1  2    0 │  1 ✗3",
-        "    also fails  Law 0 holds. Law 1 holds. … and 2 more",
         "",
-        "  a hint      grade hint attention",
-        "  everything  grade attention --full",
+        "  a hint  grade hint attention",
+        "  more    grade attention --full (all checks)",
     ]
 
 
@@ -59,12 +58,12 @@ def test_of_checks_with_one_mistake_one_with_a_picture_is_shown_before_one_with_
 
 def test_the_line_that_raised_is_shown_with_a_caret():
     assert shown(RAISED)[1:9] == [
-        "",
         "  The code raised TypeError: no (line 4).",
         "",
+        "  1 of 2 checks fails",
         "  ✗ Every entry equals the reference.",
         "    f(x, 3)",
-        "      x = [1.0]    float64 (1,)",
+        "    # x: float64 (1,)",
         "    4 │ return g(x)",
         "      │        ^^^^",
     ]
@@ -72,15 +71,15 @@ def test_the_line_that_raised_is_shown_with_a_caret():
 
 def test_exceptions_of_one_line_are_one_cause_whatever_the_shapes_in_their_messages():
     other = replace(RAISED, name="law", message="The code raised TypeError: yes (line 4).")
-    assert shown(RAISED, other)[0].endswith("for one reason")
+    assert "  2 of 3 checks fail, one reason" in shown(RAISED, other)
     elsewhere = replace(other, place=Place(5, "x"))
-    assert shown(RAISED, elsewhere)[0].endswith("✗ 2 of 3 checks fail")
+    assert "  2 of 3 checks fail, 2 reasons" in shown(RAISED, elsewhere)
 
 
 def test_values_that_look_alike_when_drawn_are_written_out():
     close = replace(PICTURE, panels=(PANELS[0], Panel("got", ((1.0, 2.00001),))))
     check = replace(WRONG, pictures=(close,), got="[1.0, 2.00001]")
-    assert shown(check)[5:8] == [
+    assert shown(check)[6:9] == [
         "    expected  [1.0, 2.0]",
         "    got       [1.0, 2.00001]",
         "              first difference at [1]",
@@ -93,12 +92,13 @@ def test_of_many_causes_three_are_shown_and_the_rest_counted():
         for n in range(6)
     ]
     lines = shown(WRONG, *laws)
-    assert "  … and 4 more checks" in lines
-    assert lines.count("    Not 0.") == 1
+    assert lines[1] == "  Not 0."  # what a sentence tells comes first
+    assert lines.count("  ✗ Not 1.") == 1
+    assert "  … and 4 more reasons" in lines
 
 
 def test_brief_is_one_line_and_full_shows_every_check_with_points():
-    assert shown(WRONG, detail="brief") == ["attention  0.5 / 3   ✗ 1 of 2 checks fail"]
+    assert shown(WRONG, detail="brief") == ["attention  0.5 / 3   ✗ 1 of 2 checks fails"]
     lines = shown(WRONG, detail="full")
     assert "  ✗ Every entry equals the reference.  0 / 2" in lines
     assert "  ✓ The shape is right.  0.5 / 0.5" in lines
@@ -121,3 +121,63 @@ def test_notes_of_checks_that_hold_are_shown():
     assert terminal.render_kata(kata).splitlines() == [
         "softmax  0.5 / 0.5   ✓ it holds", "    note        Line 3 uses torch.softmax."
     ]  # fmt: skip
+
+
+def test_a_long_line_of_code_goes_on_inside_its_brackets_and_still_runs():
+    code = "x = [" + ", ".join(f"[{n}.0, {n}.25, 'a, b']" for n in range(10)) + "]\nlen(x)"
+    lines = account.code_lines(code, 60, "    ")
+    assert max(map(len, lines)) <= 60
+    assert all(line.startswith("        [") for line in lines[1:-1])  # a row is not parted
+    found = {}
+    exec("\n".join(line[4:] for line in lines), found)
+    assert found["x"][9] == [9.0, 9.25, "a, b"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("at", [0, 40, 90, 147])
+def test_a_long_source_line_is_cut_around_the_spot(width, at):
+    text = "    " + "ab " * 49 + "abc"
+    lead, carets = account.source_line(Place(123, text, 4 + at, 7 + at), width)
+    assert len(lead) <= width
+    start = carets.index("^")
+    assert lead[start : carets.rindex("^") + 1] == text[4 + at : 7 + at]
+    assert ("… " in lead[:8]) == (at > width - 10)
+
+
+def test_a_report_of_several_reasons_fits_a_screen():
+    laws = [
+        replace(WRONG, name=f"law {n}", title=f"Law {n} holds.", call=f"f({n})", message=f"Not {n}. " * 9)
+        for n in range(30)
+    ]
+    named = replace(WRONG, mistake=replace(MISTAKE, text="word " * 90), pictures=(PICTURE,))
+    lines = shown(named, *laws)
+    assert len(lines) <= 24
+    assert "    expected     got" not in lines  # there is no room for a drawing
+
+
+def test_an_unwritten_part_shows_no_call():
+    text = "This part is not written yet: it raises NotImplementedError."
+    assert "    f(x, 3)" not in shown(replace(WRONG, message=text, expected=None, got=None))
+
+
+def test_what_came_and_what_was_due_stand_below_the_call():
+    lines = shown(replace(WRONG, came="result[1]: 3.0, due 2.0"))
+    assert lines[lines.index("    # x: float64 (1,)") + 1] == "    # result[1]: 3.0, due 2.0"
+
+
+def test_a_report_in_ascii_has_no_other_character():
+    shown_ = shown(replace(RAISED, mistake=MISTAKE), replace(WRONG, message="It says 3…"), ascii_only=True)
+    assert "\n".join(shown_).isascii()
+    assert "  x Every entry equals the reference." in shown_
+
+
+def test_a_call_that_fits_no_screen_is_shown_without_its_values():
+    values = {f"x_{n}": "[1.0]    float64 (1)" for n in range(16)}
+    lines = [f"{name} = np.array([1.0])" for name in values]
+    call = "\n".join(["import numpy as np", "from a import f", *lines, "f(x_0, x_1)"])
+    long = replace(WRONG, call=call, counterexample=values, mistake=replace(MISTAKE, text="word " * 90))
+    shown_ = shown(long)
+    assert len(shown_) <= 30
+    assert "    f(x_0, x_1)" in shown_
+    assert "    import numpy as np" not in shown_
+    assert "    x_15 = np.array([1.0])" in shown(replace(long, mistake=MISTAKE))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from grader.answer_keys.file import LEVEL, SUFFIX, repacked
 from grader.cli.practice import PACKAGE, SOLUTIONS
-from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.state import INSTALLED, stub_in
+from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo
+from grader.course.state import stub_in
 from grader.extra.authoring.release import keys
 from grader.extra.authoring.release.repository import (
     ReleaseOutcome,

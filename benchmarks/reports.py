@@ -1,0 +1,114 @@
+"""What a student reads of each mistake: lines at 80 columns, numbers, axes, and whether the shown call runs.
+
+    python benchmarks/reports.py [--most N] [KATA ...]
+
+Each mistake (at most N of a kata, spread over its file) is graded as a submission, and its report shown as in
+the terminal. The numbers are those of the call and of the values below it; the axes are those of the largest
+array among them. The call runs if its lines, as they stand in the report, end as the report says: with a
+value, or with the exception that it names. The longest reports come last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from unittest import mock
+
+import numpy as np
+
+from grader.cases.generation import spread
+from grader.course.catalog import Course
+from grader.course.known_solutions import standalone_sources
+from grader.course.submission import parse
+from grader.formats import account, terminal
+from grader.grading.grader import Grader
+from grader.report import KataReport
+from grader.worker.fork_server import WorkerFactories
+
+ROOT = Path(__file__).resolve().parents[1]
+LONGEST = 20  # reports that are listed by name
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e-?\d+)?(?![\w.])")
+
+
+@dataclass
+class Measured:
+    """What one report shows."""
+
+    kata: str
+    mistake: str
+    lines: int
+    numbers: int
+    axes: int
+    runs: bool | None  # None if no call is shown
+
+
+def measured(report: KataReport, mistake: str, source: str) -> Measured:
+    """Return what the report on a mistake shows."""
+    lines = terminal.render_kata(report).splitlines()
+    values = "\n".join(line for line in lines if line.startswith("    "))
+    axes = max(map(len, re.findall(r"\[+", values)), default=0)
+    check = account.told(report).check if account.wrong(report) else None
+    runs = _runs(check.call, report.name, source, check.message) if check and check.call else None
+    return Measured(report.name, mistake, len(lines), len(NUMBER.findall(values)), axes, runs)
+
+
+def _runs(call: str, kata: str, source: str, message: str) -> bool:
+    """Return whether a call runs beside the submission, or raises what the message names."""
+    submission = types.ModuleType(kata)
+    with (
+        mock.patch.dict(sys.modules, {kata: submission}),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            try:
+                exec(compile(source, f"{kata}.py", "exec"), submission.__dict__)
+                exec(compile(call, "call", "exec"), {})
+            except Exception as error:
+                return type(error).__name__ in message
+    return True
+
+
+def main(arguments: list[str]) -> None:
+    """Print a line for each kata, the longest reports and the medians."""
+    most = 1_000
+    if arguments[:1] == ["--most"]:
+        most, arguments = int(arguments[1]), arguments[2:]
+    course = Course(ROOT)
+    infos = [course.kata_info(name) for name in arguments] or [*course.katas.values()]
+    infos = [info for info in infos if not info.questions]
+    factories = WorkerFactories(sorted({info.library for info in infos}))
+    grader, found = Grader(course, factories), list[Measured]()
+    print("| kata | reports | lines | at most | numbers | axes | calls that run |")
+    print("|---|---:|---:|---:|---:|---:|---:|", flush=True)
+    for info in infos:
+        sources = standalone_sources(course, info, "mistakes")
+        rows = [
+            measured(grader.grade(parse(info, sources[name], f"{name}.py")).report, name, sources[name])
+            for name in spread(list(sources), most)
+        ]
+        found += rows
+        print(f"| {info.name} {_summary(rows)}", flush=True)
+    factories.close()
+    print(f"| all {_summary(found)}\n")
+    for row in sorted(found, key=lambda row: row.lines)[-LONGEST:]:
+        print(f"{row.lines:>4} lines {row.numbers:>4} numbers  {row.kata}: {row.mistake}")
+
+
+def _summary(rows: list[Measured]) -> str:
+    shown = [row for row in rows if row.runs is not None]
+    runs = f"{sum(bool(row.runs) for row in shown)} of {len(shown)}"
+    lines, numbers, axes = zip(*[(row.lines, row.numbers, row.axes) for row in rows], strict=True)
+    return f"| {len(rows)} | {median(lines):g} | {max(lines)} | {median(numbers):g} | {max(axes)} | {runs} |"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
