@@ -259,7 +259,7 @@ class Loop:
     def _lesson(self) -> str:
         """Return how near the student's model is to a text, or how to see what the current kata's function
         does in one; "" if nothing shows it."""
-        from grader.see.demonstration import speech_in  # loads what the course shows
+        from grader.extra.show.demonstration import speech_in  # loads what the course shows
 
         speech = speech_in(self.course)
         if speech is None:

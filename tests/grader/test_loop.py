@@ -259,7 +259,7 @@ def test_a_new_save_ends_a_running_grading(run, save, monkeypatch):
 
 
 def test_a_pass_says_how_near_the_model_is_to_a_text(run, save, monkeypatch):
-    from grader.see import demonstration
+    from grader.extra.show import demonstration
 
     def speech(parts, lessons):
         monkeypatch.setattr(
