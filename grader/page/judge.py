@@ -48,6 +48,7 @@ from grader.grading.session import (
 from grader.grading.standings import change
 from grader.grading.submission_run import START_SECONDS
 from grader.page.messages import (
+    SPEAKS,
     Answer,
     Dropped,
     Grade,
@@ -201,11 +202,6 @@ class Judge:
         return self._is_outdated() or bool(self._waiting)
 
 
-def main() -> None:
-    """Judge the katas of one library until standard input ends."""
-    answer_with(judge)
-
-
 def judge(terms: Terms, answers: int) -> None:
     """Open the session, and answer until the page is gone."""
     course = Course(Path(terms.root), Path(terms.exercises))
@@ -237,10 +233,6 @@ def answer_with(work: Callable[[Terms, int], None]) -> None:
         pass
     except (*COMPLAINTS, CourseError, KataError) as error:
         send(answers, Dropped(0, str(error)))
-
-
-if __name__ == "__main__":
-    main()
 
 
 INSIDE = "Inside the text"
@@ -317,15 +309,10 @@ class Desk:
         return speaker
 
 
-def speak() -> None:
-    """Write until standard input ends."""
-    answer_with(write)
-
-
 def write(terms: Terms, answers: int) -> None:
     """Answer wishes until the page is gone."""
     Desk(Course(Path(terms.root), Path(terms.exercises)), terms, Inbox(0), answers).run()
 
 
 if __name__ == "__main__":
-    speak()
+    answer_with(write if sys.argv[2:] == [SPEAKS] else judge)

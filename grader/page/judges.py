@@ -13,6 +13,7 @@ import msgspec
 
 from grader.page.messages import (
     LENGTH,
+    SPEAKS,
     Answer,
     Dropped,
     Grade,
@@ -35,7 +36,7 @@ class Judge:
     """The trusted end of one judge. Answers come back to whoever asked, by the number of the question."""
 
     terms: Terms
-    module: str = "grader.page.judge"
+    speaks: bool = False
     process: asyncio.subprocess.Process | None = None
     asked: dict[int, asyncio.Queue[Answer]] = field(default_factory=dict)
     reading: asyncio.Task[None] | None = None
@@ -64,8 +65,9 @@ class Judge:
         if self.process is not None and self.process.returncode is None:
             return
         self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", self.module),
+            *(sys.executable, "-P", "-m", "grader.page.judge"),
             msgspec.json.encode(self.terms).decode(),
+            *[SPEAKS] * self.speaks,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # so that Ctrl-C ends the server, which then ends the judges
@@ -115,7 +117,7 @@ class Judges:
 
     def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
         if self._speaker is None:
-            self._speaker = Judge(self.terms, "grader.page.judge")
+            self._speaker = Judge(self.terms, speaks=True)
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))
 
     async def rest(self, library: str) -> None:

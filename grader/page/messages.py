@@ -14,6 +14,7 @@ from grader.see.speech import Wish
 
 LENGTH = 4  # bytes before a frame
 LARGEST = 64 << 20  # bytes of a frame
+SPEAKS = "speak"  # after the terms, if the process lets functions write
 
 
 class Terms(msgspec.Struct):
