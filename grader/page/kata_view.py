@@ -2,10 +2,6 @@
 
 The editor, and which parts of a text it underlines: where the report found or proved something.
 
-A page of questions as a form: each constant of the file, the text above it, and a field for its value.
-
-A page of questions as a form, which is judged as a whole.
-
 Try: lines that run after the file, what they print, and their last value as a picture.
 
 The versions of a file: those that were judged, the best one, and the stub.
@@ -17,8 +13,9 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import os
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,20 +39,29 @@ from grader.formats import account, pages
 from grader.grading.standings import after_pass, first_needed, next_kata, shown, standings
 from grader.notebooks.notebook import to_markdown
 from grader.page.messages import Dropped, Tried, Verdict
+from grader.page.questions import QuestionsView
 from grader.page.workplace import Key, Workplace, focus_on, leave_editor, listen, prefix
 from grader.report import KataReport, Place
 
 
 class Document:
-    """The text of a file, with line feeds alone. `problem` says why it cannot be edited; nothing is then
-    written."""
+    """The text of a file, with line feeds alone. `problem` says why it cannot be edited or written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.problem = ""
+        self._unreadable = self.unwritten = ""  # why; `unwritten` is empty again once the text is in the file
         self.text = ""
         self._saved = b""  # what the file held when this was last in agreement with it
         self.take_from_disk()
+
+    @property
+    def problem(self) -> str:
+        return self.unwritten or self._unreadable
+
+    @property
+    def is_gone(self) -> bool:
+        """True if the file was deleted; its text is still here."""
+        return bool(self.text) and not os.path.lexists(self.path)
 
     @property
     def is_saved(self) -> bool:
@@ -76,22 +82,23 @@ class Document:
 
     def save(self, over: bool = False) -> bool:
         """Write the text, and return whether it is in the file now: not if somebody else has changed the file
-        meanwhile, unless `over` is true, nor if it cannot be written."""
+        meanwhile, unless `over` is true, nor if it cannot be written. One that is gone is written again."""
         if self.is_saved and self.path.exists():
+            self.unwritten = ""
             return True
-        if not over and self.changed_outside():
+        if not (over or self.is_gone) and self.changed_outside():
             return False
         data = self._encoded(self.text)
         try:
             with Folder(self.path.parent, makes=True, follows_links=False) as folder:
                 folder.write(self.path.name, data=data)
         except NotReadable as error:
-            self.problem = f"{self.path.parent.name} {error.strerror}, so {self.path.name} is not written."
+            self.unwritten = f"{self.path.parent.name} {error.strerror}, so {self.path.name} is not written."
             return False
         except OSError as error:
-            self.problem = f"{self.path.name} cannot be written: {reason_of(error)}."
+            self.unwritten = f"{self.path.name} cannot be written: {reason_of(error)}."
             return False
-        self._saved, self.problem = data, ""
+        self._saved, self.unwritten = data, ""
         return True
 
     def _encoded(self, text: str) -> bytes:
@@ -101,18 +108,18 @@ class Document:
 
     def _read(self) -> bytes | None:
         """Return what the file holds, nothing if there is none; None if it cannot be edited."""
-        self.problem = ""
+        self._unreadable = ""
         try:
             data = read_file(self.path)
             data.decode()
         except FileNotFoundError:
             return b""
         except UnicodeDecodeError:
-            self.problem = f"{self.path.name} is not encoded as UTF-8; save it as UTF-8 to edit it here."
+            self._unreadable = f"{self.path.name} is not encoded as UTF-8; save it as UTF-8 to edit it here."
         except NotReadable as error:
-            self.problem = f"{self.path.name} {error.strerror}."
+            self._unreadable = f"{self.path.name} {error.strerror}."
         except OSError as error:
-            self.problem = f"{self.path.name} cannot be read: {reason_of(error)}."
+            self._unreadable = f"{self.path.name} cannot be read: {reason_of(error)}."
         else:
             return data
         return None
@@ -217,110 +224,6 @@ class TrialView:
                 self.tried.content = pages.fill(TEMPLATE, tried=answer)
 
 
-OPEN = "..."
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A constant, the comment above it, and its value as it is written; empty if it is not answered."""
-
-    name: str
-    text: str
-    value: str
-
-
-def asked_in(source: str) -> list[Asked]:
-    """Return the constants of a file in their order; none if it is no Python."""
-    lines = source.split("\n")
-    found = []
-    for node in _constants(source):
-        text = _text(node)
-        value = ast.get_source_segment(source, node.value) or "" if text is None else text
-        comment: list[str] = []
-        above = node.lineno - 2
-        while above >= 0 and lines[above].startswith("#"):
-            comment.insert(0, lines[above].lstrip("# "))
-            above -= 1
-        beside = lines[(node.end_lineno or node.lineno) - 1].partition("#")[2].strip()
-        found.append(Asked(_name(node), " ".join(comment) or beside, "" if value == OPEN else value))
-    return found
-
-
-def with_answer(source: str, name: str, value: str) -> str:
-    """Return the file with another value of a constant; `...` for an empty one. What is a text there needs no
-    quotes. Raises SyntaxError if the value is no expression."""
-    node = next(node for node in _constants(source) if _name(node) == name)
-    value = value.strip() if _text(node) is None else repr(value.strip())
-    ast.parse(value or OPEN, mode="eval")
-    before, after = _split(source, node.value)
-    return f"{before}{value or OPEN}{after}"
-
-
-def _constants(source: str) -> Iterator[ast.Assign]:
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _name(node) != "ROW":
-            yield node
-
-
-def _text(node: ast.Assign) -> str | None:
-    """Return the text that a constant holds; None if it holds something else."""
-    value = node.value.value if isinstance(node.value, ast.Constant) else None
-    return value if isinstance(value, str) else None
-
-
-def _name(node: ast.Assign) -> str:
-    return ast.unparse(node.targets[0])
-
-
-def _split(source: str, node: ast.expr) -> tuple[str, str]:
-    """Return what stands before an expression and after it; the columns of the tree are in bytes."""
-    lines = source.encode().split(b"\n")
-    last = (node.end_lineno or node.lineno) - 1
-    before = b"\n".join([*lines[: node.lineno - 1], lines[node.lineno - 1][: node.col_offset]])
-    after = b"\n".join([lines[last][node.end_col_offset :], *lines[last + 1 :]])
-    return before.decode(), after.decode()
-
-
-class QuestionsView:
-    """A field for each question. `take` is called with the text of the file once it has the answers."""
-
-    def __init__(self, document: Document, take: Callable[[str], None]) -> None:
-        self.document, self.take = document, take
-        self.typed: dict[str, str] = {}  # since the page was checked
-        self.names: dict[int, str] = {}  # of the constants, by their fields
-        with html.div(role="form", **{"aria-label": "Questions"}).classes("questions"):
-            for one in asked_in(document.text):
-                html.label(one.text or one.name, **{"for": f"answer-{one.name}"})
-                with html.div():
-                    html.code(one.name)
-                    field = ui.input(value=one.value, on_change=self._note).props("dense outlined")
-                    field.props["for"] = f"answer-{one.name}"
-                    field.on("keydown.enter", self.check)
-                    self.names[field.id] = one.name
-            self.refused = ui.label("").props("role=alert").classes("bad")
-            html.button("Check this page", type="button").classes("first").on("click", self.check)
-
-    def _note(self, event: ValueChangeEventArguments[str | None]) -> None:
-        self.typed[self.names[event.sender.id]] = (event.value or "")[:1000]
-
-    def check(self) -> None:
-        """Write the answers into the file, or say which one is no value."""
-        text = self.document.text
-        for name, value in self.typed.items():
-            try:
-                text = with_answer(text, name, value)
-            except (SyntaxError, ValueError, RecursionError, MemoryError, StopIteration):
-                self.refused.text = f"{name}: {value[:100]} is no value. Write a number, or (2, 3), or True."
-                return
-        self.refused.text = ""
-        self.typed.clear()
-        self.take(text)
-
-
 LOST = "What was pasted was too large to be sent. The editor shows the file again."
 
 
@@ -385,6 +288,7 @@ LONGEST = 1 << 16  # characters of a statement that are shown
 SAVE_SECONDS = 0.3  # after the last key
 QUIET_SECONDS = 1.5  # after the last key, before a syntax error is shown
 LOOK_SECONDS = 0.5  # between two looks at the file
+RETRY_SECONDS = 2.0  # between two attempts to write it
 WORDS = {
     "passed": "",
     "failed": "",
@@ -406,8 +310,10 @@ class KataView:
         self.place, self.info, self.course = place, info, place.course
         self.document = Document(self.course.stub(info))
         self.report: KataReport | None = None
+        self.notice = ""
+        self.questions: QuestionsView | None = None
         self.marks: list[Mark] = []
-        self._typed_at = 0.0
+        self._typed_at = self._tried_at = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._looked = 0  # at which of the marks
         self.prefix = prefix()
@@ -454,10 +360,17 @@ class KataView:
             html.button("Take the file", type="button").on("click", self._take_file)
             html.button("Keep what is here", type="button").on("click", self._keep_own)
         self.conflict.set_visibility(False)
-        self.problem = ui.label("").props("role=alert").classes("note")
+        with html.div(role="alert").classes("note problem") as self.problem:
+            self.told = ui.label("")
+            self.again = html.button("Write it again", type="button").on("click", self._write_again)
         self.problem.set_visibility(False)
         if self.info.questions:
-            QuestionsView(self.document, self._answer)
+            self.questions = QuestionsView(
+                self.place.typed.setdefault(self.info.name, {}),
+                lambda: self.document.text,
+                self._answer,
+                lambda: self._start(self._save_and_judge()),
+            )
         self.editor = Editor(
             self.document.text,
             language="Python",
@@ -480,6 +393,7 @@ class KataView:
             "document.querySelectorAll('.cm-content').forEach((one, n) => one.setAttribute('aria-label',"
             " n ? 'Lines to try' : 'Your file'));"
             "document.querySelectorAll('.cm-scroller, pre').forEach(one => one.tabIndex = 0);"
+            "offerDraft();"
             "return matchMedia('(prefers-color-scheme: dark)').matches"
         )
         for editor in (self.editor, self.trial.lines):
@@ -532,18 +446,39 @@ class KataView:
         await self._save_and_judge()
 
     async def _save_and_judge(self) -> None:
-        if self.conflict.visible:
-            return
-        if self.document.save():
-            self._tell("")
+        if self._save():
             await self._judge()
-        else:
-            self._tell(self.document.problem)
-            self.conflict.set_visibility(not self.document.problem)
 
-    def _tell(self, problem: str) -> None:
-        self.problem.text = problem
-        self.problem.set_visibility(bool(problem))
+    def _save(self) -> bool:
+        """Write the text, and return whether it is in the file; if not, say why."""
+        if self.conflict.visible:
+            return False
+        is_saved, self._tried_at = self.document.save(), time.monotonic()
+        self._tell("")
+        self.conflict.set_visibility(not is_saved and not self.document.problem)
+        return is_saved
+
+    def _tell_problem(self) -> None:
+        """Say why the text is not in the file, as long as that is so, or else the last notice."""
+        name, kept = self.document.path.name, "Your text is kept here"
+        unwritten, is_gone = self.document.unwritten, self.document.is_gone
+        text = self.document.problem or self.notice
+        if unwritten:
+            text = f"{unwritten} {kept}, and is written as soon as that works."
+        elif is_gone:
+            text = f"{name} was deleted by another program. {kept}."
+        self.told.text = text
+        self.again.set_visibility(is_gone and not unwritten)
+        self.problem.set_visibility(bool(text))
+        self.problem.classes(**{"add" if unwritten else "remove": "unsaved"})
+
+    def _tell(self, notice: str) -> None:
+        """Say what stays until the next text is saved."""
+        self.notice = notice
+        self._tell_problem()
+
+    def _write_again(self) -> None:
+        self._start(self._save_and_judge())
 
     def _focus(self, event: CodeMirrorFocusChangeEventArguments) -> None:
         self.keyboard.active = not event.focused
@@ -553,10 +488,11 @@ class KataView:
     def _look_outside(self) -> None:
         if self.conflict.visible or not self.client.has_socket_connection:
             return
-        before, is_changed = self.document.problem, self.document.changed_outside()
-        if self.document.problem != before:
-            self._tell(self.document.problem)
-        if not is_changed:
+        is_changed = self.document.changed_outside()
+        self._tell_problem()
+        if self.document.unwritten and time.monotonic() > self._tried_at + RETRY_SECONDS:
+            self._start(self._save_and_judge())
+        if not is_changed or self.document.is_gone:
             return
         if self.document.is_saved:
             self._take_file()
@@ -569,6 +505,8 @@ class KataView:
         self.conflict.set_visibility(False)
         self.document.take_from_disk()
         self.editor.value = self.document.text
+        if self.questions:
+            self.questions.fill()
         self._start(self._judge())
 
     def _keep_own(self) -> None:
@@ -637,6 +575,8 @@ class KataView:
             lesson=self._lesson() if report.status == "passed" else "",
         )
         self.shown.classes(remove="stale")
+        if self.questions:
+            self.questions.mark(report)
         self.marks, self._looked = marks_of(report), 0
         self.editor.decorations = decorations(text, self.marks)
         self.editor.line_tooltips = tooltips(self.marks)
@@ -682,9 +622,14 @@ class KataView:
         await self.trial.run_case(snippets[0])
 
     def _answer(self, text: str) -> None:
-        """Take the text that a form has made."""
+        """Take the text that a form has made; it is judged when that is asked for."""
         self.document.text = self.editor.value = text
-        self._start(self._save_and_judge())
+        self.shown.classes(add="stale")
+        self._start(self._save_after_pause())
+
+    async def _save_after_pause(self) -> None:
+        await asyncio.sleep(SAVE_SECONDS)
+        self._save()
 
     def _bring_back(self, data: bytes) -> None:
         """Write a version to the file; a copy of what it held is kept."""

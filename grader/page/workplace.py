@@ -157,6 +157,9 @@ class Workplace:
     versions: Versions = field(init=False)
     lessons: dict[str, str] | None = field(init=False)  # by kata; None if the functions write nothing
     shown: dict[str, str] = field(default_factory=dict)  # pages for frames, by their paths
+    typed: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # by kata and constant: what is no value yet
 
     def __post_init__(self) -> None:
         self.state = CourseState(self.course)

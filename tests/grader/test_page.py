@@ -29,7 +29,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from grader.page import kata_view, messages
+from grader.page import kata_view, messages, questions
 from grader.page.judges import ENDED, Judges
 from grader.page.jupyter import TOKEN, setup
 from grader.page.kata_view import MARKDOWN, Document
@@ -202,28 +202,34 @@ SCALE = 2 / 3
 
 
 def test_questions_have_their_text_and_what_was_answered():
-    assert kata_view.asked_in(PAGE) == [
-        kata_view.Asked("STUDENT", "your login", ""),
-        kata_view.Asked("SHAPE_OF_Q", "The shape of Q, in the order of the paper.", ""),
-        kata_view.Asked("SCALE", "", "2 / 3"),
+    assert questions.asked_in(PAGE) == [
+        questions.Asked("STUDENT", "your login", ""),
+        questions.Asked("SHAPE_OF_Q", "The shape of Q, in the order of the paper.", ""),
+        questions.Asked("SCALE", "", "2 / 3"),
     ]
-    assert kata_view.asked_in("x = (") == []
+    assert questions.asked_in("x = (") == []
 
 
 def test_an_answer_is_written_where_the_question_stands():
-    text = kata_view.with_answer(PAGE, "SHAPE_OF_Q", " (2, 3) ")
-    text = kata_view.with_answer(text, "STUDENT", "Ada 'the' Löwe")
-    text = kata_view.with_answer(text, "SCALE", "")
+    text = questions.with_answer(PAGE, "SHAPE_OF_Q", " (2, 3) ")
+    text = questions.with_answer(text, "STUDENT", "Ada 'the' Löwe")
+    text = questions.with_answer(text, "SCALE", "")
     assert "SHAPE_OF_Q = (2, 3)\n" in text
     assert "STUDENT = \"Ada 'the' Löwe\"  # your login\n" in text
     assert "SCALE = ...\n" in text
-    assert kata_view.asked_in(text)[0].value == "Ada 'the' Löwe"
+    assert questions.asked_in(text)[0].value == "Ada 'the' Löwe"
+
+
+def test_a_name_that_nothing_defines_is_refused_and_one_of_the_file_is_not():
+    with pytest.raises(ValueError, match="abc is no name of this page"):
+        questions.with_answer(PAGE, "SCALE", "abc")
+    assert "SCALE = ROW + max(2, 3)\n" in questions.with_answer(PAGE, "SCALE", "ROW + max(2, 3)")
 
 
 @pytest.mark.parametrize("value", ["(2,", "x = 1", "1\n\nimport os", "1) + (2", "2; import os", "#"])
 def test_what_is_no_value_is_refused(value):
     with pytest.raises(SyntaxError):
-        kata_view.with_answer(PAGE, "SCALE", value)
+        questions.with_answer(PAGE, "SCALE", value)
 
 
 # --- who is let in ---

@@ -37,6 +37,7 @@ WRONG = """\
         raise ValueError("fewer keys than queries")
     return np.tri(query_len, key_len, dtype=bool)
 """
+WRONG_SCORE = "✗ 5 / 10"
 RIGHT = WRONG.replace("key_len, dtype", "key_len, key_len - query_len, dtype")
 
 
@@ -50,20 +51,31 @@ def course(tmp_path_factory):
     return root
 
 
-@pytest.fixture(scope="module")
-def address(course):
-    """The address that `grade --page` prints; it is ended by Ctrl-C, which leaves no process behind."""
+def start(course, port=""):
+    """Start `grade --page`, and return its process and the address that it prints."""
     words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(course)]
     # without a screen, and without what tells NiceGUI that it is tested
     taken = ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "PYTEST_CURRENT_TEST")
     environment = {name: value for name, value in os.environ.items() if name not in taken}
+    words += ["--port", port] if port else []
     server = subprocess.Popen(words, cwd=course, stdout=subprocess.PIPE, text=True, env=environment)
     url = re.search(r"http://\S+", server.stdout.readline())[0]
     assert server.stdout.readline() == "Ctrl-C ends it.\n"
     assert server.stdout.readline() == "No browser can be started here; open the address in one.\n"
-    yield url
+    return server, url
+
+
+def stop(server):
     server.send_signal(signal.SIGINT)
     assert server.wait(SECONDS) == 0
+
+
+@pytest.fixture(scope="module")
+def address(course):
+    """The address that `grade --page` prints; it is ended by Ctrl-C, which leaves no process behind."""
+    server, url = start(course)
+    yield url
+    stop(server)
     left = subprocess.run(["pgrep", "-f", f"grader.page.judge.*{course}"], capture_output=True, text=True)
     assert left.stdout == ""
 
@@ -143,7 +155,7 @@ def test_a_kata_is_solved_by_typing_with_two_mistakes_on_the_way(visit, course):
     assert underlined(browser)
     write(browser, source.replace(BODY, WRONG))
     assert "stale" in browser.find_element(By.CSS_SELECTOR, ".shown").get_attribute("class")
-    scores(browser, "✗ 3 / 10")
+    scores(browser, WRONG_SCORE)
     assert browser.find_elements(By.CSS_SELECTOR, ".verdict svg.drawing")
     cause = browser.find_element(By.CSS_SELECTOR, ".verdict .cause").text
     assert "cache" in cause
@@ -197,7 +209,7 @@ def test_when_both_have_changed_it_one_is_asked_and_nothing_is_lost(visit, cours
     assert file.read_text() == theirs
     browser.find_element(By.XPATH, f"//button[text()='{choice}']").click()
     takes = choice.startswith("Take")
-    scores(browser, "✓ 10 / 10" if takes else "✗ 3 / 10")
+    scores(browser, "✓ 10 / 10" if takes else WRONG_SCORE)
     assert file.read_text() == (theirs if takes else mine)
     [aside] = (course / ".dojo/replaced").iterdir()
     assert aside.read_text() == (mine if takes else theirs)
@@ -235,18 +247,36 @@ def test_a_page_of_questions_is_a_form(visit, course):
     browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys("(3, 6", Keys.ENTER)
     wait(
         browser,
-        lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".questions .bad").text,
+        lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".questions .q-field--error").text,
     )
     browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys(", 5, 24)", Keys.ENTER)
     scores(browser, "✗ 2 / 8")
     assert "SHAPE_OF_Q = (3, 6, 5, 24)" in file.read_text()
     assert "STUDENT = 'ada'" in file.read_text()
+    marks = {one.text for one in browser.find_elements(By.CSS_SELECTOR, ".questions .mark")}
+    assert marks == {"", "✓ right", "✗ wrong"}  # the login has no mark
+
+
+def test_what_is_no_value_is_refused_at_its_field_and_costs_no_other_answer(visit, course):
+    browser, file = visit("/kata/attention_questions"), stub(course, "attention_questions")
+    scores(browser, "·")
+    browser.find_element(By.ID, "answer-SCALE").send_keys("abc")
+    wait(
+        browser, lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".questions .q-field--error").text
+    )
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".questions .q-field--error")) == 1
+    browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys("(5, 8, 4, 14)")
+    wait(browser, lambda _: "SHAPE_OF_Q = (5, 8, 4, 14)" in file.read_text())
+    assert "abc" not in file.read_text()
+    browser.find_element(By.ID, "answer-SCALE").send_keys(Keys.CONTROL, "a", Keys.NULL, "2")
+    wait(browser, lambda _: "SCALE = 2" in file.read_text())
+    assert browser.find_elements(By.CSS_SELECTOR, ".questions .q-field--error") == []
 
 
 def test_what_fails_can_be_tried(visit, course):
     browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
     file.write_text(file.read_text().replace(BODY, WRONG))
-    scores(browser, "✗ 3 / 10")
+    scores(browser, WRONG_SCORE)
     browser.find_element(By.XPATH, "//button[text()='Try this case']").click()
     wait(browser, lambda b: "causal_mask(" in b.find_element(By.CSS_SELECTOR, ".lines").text)
     wait(browser, lambda b: "It printed" in b.find_element(By.CSS_SELECTOR, ".try").text)
@@ -264,7 +294,7 @@ def test_versions_hints_and_the_stub_come_back(visit, course):
     write(browser, source.replace(BODY, RIGHT))
     scores(browser, "✓ 10 / 10")
     write(browser, source.replace(BODY, WRONG))
-    scores(browser, "✗ 3 / 10")
+    scores(browser, WRONG_SCORE)
     leave(browser)
     press(browser, "h")
     wait(browser, lambda b: "Hint " in b.find_element(By.CSS_SELECTOR, ".hints").text)
@@ -273,7 +303,7 @@ def test_versions_hints_and_the_stub_come_back(visit, course):
     browser.find_element(By.CSS_SELECTOR, ".history summary").click()
     wait(browser, lambda b: len(b.find_elements(By.CSS_SELECTOR, ".version")) == 3)
     browser.find_elements(By.CSS_SELECTOR, ".version button")[1].click()
-    scores(browser, "✗ 3 / 10")
+    scores(browser, WRONG_SCORE)
     browser.find_element(By.XPATH, "//button[text()='Stub again']").click()
     wait(browser, lambda b: b.find_element(By.XPATH, "//button[text()='Bring it back']").is_displayed())
     browser.find_element(By.XPATH, "//button[text()='Bring it back']").click()
@@ -345,7 +375,7 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     if path == "/speak":
         wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".remarks p"))
     elif "causal" in path:
-        scores(browser, "✗ 3 / 10")
+        scores(browser, WRONG_SCORE)
     elif path != "/":
         scores(browser, "·")
     time.sleep(0.5)
@@ -355,6 +385,121 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     told = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
     assert told == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+# --- nothing typed is lost ---
+
+
+def told(browser):
+    return browser.find_element(By.CSS_SELECTOR, ".problem").text
+
+
+def undo(browser):
+    browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+
+
+def test_a_file_that_cannot_be_written_is_said_until_it_is_written(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source, folder = file.read_text(), file.parent
+    elsewhere = folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(elsewhere)  # which is not followed
+    try:
+        write(browser, source.replace(BODY, RIGHT))
+        wait(browser, lambda b: "is not written. Your text is kept here" in told(b))
+        time.sleep(3)  # it stays, over several attempts
+        assert "is not written. Your text is kept here" in told(browser)
+        assert "key_len - query_len" in browser.find_element(By.CSS_SELECTOR, ".editor").text
+        assert file.read_text() == source
+    finally:
+        folder.unlink()
+        elsewhere.rename(folder)
+    scores(browser, "✓ 10 / 10")  # without another key
+    assert told(browser) == ""
+    assert file.read_text() == source.replace(BODY, RIGHT)
+
+
+def test_an_answer_is_in_the_file_before_the_page_is_checked(visit, course):
+    browser, file = visit("/kata/attention_questions"), stub(course, "attention_questions")
+    scores(browser, "·")
+    browser.find_element(By.ID, "answer-SCALE").send_keys("24 ** 0.5")
+    wait(browser, lambda _: "SCALE = 24 ** 0.5" in file.read_text())
+    browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys("(3, 6")
+    wait(browser, lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".questions").text)
+    browser.refresh()
+    scores(browser, "✗")
+    kept = {"SCALE": "24 ** 0.5", "SHAPE_OF_Q": "(3, 6"}
+    for name, value in kept.items():
+        assert browser.find_element(By.ID, f"answer-{name}").get_attribute("value") == value
+    browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys(")")  # for the tests after this one
+    wait(browser, lambda _: "SHAPE_OF_Q = (3, 6)" in file.read_text())
+
+
+def test_what_is_typed_after_the_server_has_ended_is_offered(browser, course):
+    shutil.copytree(ROOT / "exercises", course / "exercises", dirs_exist_ok=True)
+    server, url = start(course)
+    port = url.split(":")[2].partition("/")[0]
+    try:
+        browser.get(url)
+        wait(browser, lambda b: b.find_elements(By.ID, "main"))
+        browser.get(url.partition("/?")[0] + "/kata/causal_mask")
+        scores(browser, "·")
+        source = stub(course, "causal_mask").read_text()
+        write(browser, source.replace(BODY, WRONG))
+        scores(browser, WRONG_SCORE)
+        server.kill()
+        server.wait()
+        server, _ = start(course, port)  # on the same port, as a server that is started again
+        write(browser, source.replace(BODY, RIGHT))
+        panel = browser.find_element(By.ID, "lost")
+        wait(browser, lambda _: panel.is_displayed())
+        assert "open the address that the terminal prints now" in panel.text
+        area = panel.find_element(By.TAG_NAME, "textarea")
+        wait(browser, lambda _: area.get_property("value") == source.replace(BODY, RIGHT))
+    finally:
+        browser.get("about:blank")
+        stop(server)
+
+
+def test_a_tab_that_is_loaded_again_offers_what_the_lost_server_did_not_get(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    browser.execute_cdp_cmd("Network.enable", {})
+    offline = {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    browser.execute_script("socket.io.opts.reconnection = false; socket.io.engine.close()")
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
+    write(browser, source.replace(BODY, RIGHT))
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", offline | {"offline": False})
+    browser.refresh()
+    panel = wait(browser, lambda b: b.find_element(By.ID, "lost"))
+    wait(browser, lambda _: panel.is_displayed())
+    assert file.read_text() == source
+    panel.find_element(By.XPATH, ".//button[text()='Put it into the editor']").click()
+    scores(browser, "✓ 10 / 10")
+    assert file.read_text() == source.replace(BODY, RIGHT)
+
+
+def test_a_file_that_is_deleted_leaves_its_text_and_every_step_of_the_editor(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    mine, theirs = source.replace(BODY, WRONG), source.replace(BODY, RIGHT)
+    write(browser, mine)
+    scores(browser, WRONG_SCORE)
+    file.unlink()
+    wait(browser, lambda b: "was deleted by another program. Your text is kept here" in told(b))
+    assert "np.tri(query_len, key_len, dtype=bool)" in browser.find_element(By.CSS_SELECTOR, ".editor").text
+    browser.find_element(By.XPATH, "//button[text()='Write it again']").click()
+    wait(browser, lambda b: told(b) == "" and file.exists())
+    assert file.read_text() == mine
+    file.write_text(theirs)
+    scores(browser, "✓ 10 / 10")
+    undo(browser)  # what another program wrote
+    wait(browser, lambda _: file.read_text() == mine)
+    undo(browser)  # what was typed before
+    wait(browser, lambda _: file.read_text() == source)
 
 
 # --- behind Jupyter ---
