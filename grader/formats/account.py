@@ -157,6 +157,17 @@ class Cause:
         return self.checks[0]
 
 
+def count_of(kata: KataReport, reasons: int) -> str:
+    """Return how many checks fail, and for how many reasons."""
+    failed, total = len(wrong(kata)), len(kata.checks) - len(by_hand(kata))
+    if failed and kata.status == "passed":  # in a kata of questions most answers are enough
+        return f"{failed} of {total} answers are wrong"
+    text = f"{failed} of {total} checks {'fails' if failed == 1 else 'fail'}"
+    if failed == 1:
+        return text
+    return f"{text}, {'one reason' if reasons == 1 else f'{reasons} reasons'}"
+
+
 def causes(kata: KataReport) -> list[Cause]:
     """Return the causes of all failures: named mistakes first, then exceptions, then wrong answers."""
     groups: dict[object, list[CheckReport]] = {}

@@ -35,6 +35,7 @@ from grader.course.submission import Submission
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import CourseError, KataError
 from grader.expect import SubmissionFailed
+from grader.formats.account import points
 from grader.grading.grader import Grader
 from grader.grading.report_builder import picture_of
 from grader.grading.session import (
@@ -45,7 +46,6 @@ from grader.grading.session import (
     open_session,
     version_of,
 )
-from grader.grading.standings import change
 from grader.grading.submission_run import START_SECONDS
 from grader.page.messages import (
     SPEAKS,
@@ -56,6 +56,7 @@ from grader.page.messages import (
     Question,
     Said,
     Speak,
+    Stop,
     Terms,
     Tried,
     Try,
@@ -67,7 +68,7 @@ from grader.report_texts import harmless
 from grader.see.demonstration import open_demonstration, read_recording, render_page, speech_of
 from grader.see.speech import Silent, Speaker, Speech, Token, Wish, Writer, measured, section_of
 from grader.values.formatting import show
-from grader.worker.client import CALL_SECONDS, Outdated, RemoteStudent, WorkerLost
+from grader.worker.client import CALL_SECONDS, Budget, Outdated, RemoteStudent, WorkerLost
 from grader.worker.protocol.channel import Flooded
 
 LAST = "value_of_the_last_line"
@@ -75,7 +76,7 @@ LONGEST = 1 << 16  # characters of the lines
 
 
 def try_lines(grader: Grader, course: Course, asked: Try) -> Tried:
-    """Return what the lines print, and the value of the last one if it is an expression."""
+    """Return what the lines print, and the value of the last one if it is an expression. Raises Outdated."""
     info = course.kata_info(asked.kata)
     submission = Submission(info, text_of(course.stub(info)), f"{info.name}.py")
     if lacks_library(submission):
@@ -88,7 +89,12 @@ def try_lines(grader: Grader, course: Course, asked: Try) -> Tried:
     source = f"{submission.source.rstrip()}\n\n\n"
     above = source.count("\n")
     with grader.factories[submission.library].start(grader.device) as process:
-        student = RemoteStudent(process, library=submission.library, as_tensors=submission.as_tensors)
+        student = RemoteStudent(
+            process,
+            budget=Budget(is_outdated=grader.is_outdated),
+            library=submission.library,
+            as_tensors=submission.as_tensors,
+        )
         value, problem = None, ""
         try:
             student.greeting(START_SECONDS)
@@ -153,10 +159,10 @@ class Judge:
             self._answer(self._waiting.popleft())
 
     def _is_outdated(self) -> bool:
-        """Return whether another grading is asked for."""
+        """Return whether another grading is asked for, or an end of what is being done."""
         while self.inbox.has_news:
             self._waiting += self.inbox.read()
-        return any(isinstance(question, Grade) for question in self._waiting)
+        return any(isinstance(question, Grade | Stop) for question in self._waiting)
 
     def _answer(self, question: Question) -> None:
         try:
@@ -185,9 +191,10 @@ class Judge:
         info, began = self.course.kata_info(question.kata), time.monotonic()
         before = self.session.state.kata(info.name)
         graded = self.session.grade(info, self.course.stub(info))
-        changed = change(info, before, self.session.state.kata(info.name))
+        is_other = bool(before.checks) and before.score != graded.report.score
+        was = f"{points(before.score)} / {points(info.max_score)}" * is_other
         way = self._other_way(info) if graded.report.status == "passed" else ""
-        first = Verdict(question.number, graded.report, changed, time.monotonic() - began, way)
+        first = Verdict(question.number, graded.report, was, time.monotonic() - began, way)
         if graded.begin_search is not None and self.terms.search > 0:
             yield first
             report = graded.locate(SearchOptions(self.terms.search, is_outdated=self._has_question))

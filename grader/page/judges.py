@@ -19,6 +19,7 @@ from grader.page.messages import (
     Grade,
     Question,
     Speak,
+    Stop,
     Terms,
     Try,
     framed,
@@ -60,6 +61,11 @@ class Judge:
                     return
         finally:
             del self.asked[question.number]
+
+    def stop(self) -> None:
+        """End what the judge is doing."""
+        if self.process is not None and self.process.stdin is not None and self.process.returncode is None:
+            self.process.stdin.write(framed(Stop()))
 
     async def _start(self) -> None:
         if self.process is not None and self.process.returncode is None:
@@ -119,6 +125,9 @@ class Judges:
         if self._speaker is None:
             self._speaker = Judge(self.terms, speaks=True)
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))
+
+    def stop(self, library: str) -> None:
+        self._judge(library).stop()
 
     async def rest(self, library: str) -> None:
         """Wait until a judge has nothing to do."""

@@ -72,16 +72,22 @@ class Speak(msgspec.Struct, tag=True):
     mine: bool = False
 
 
-Question = Grade | Try | Speak
+class Stop(msgspec.Struct, tag=True):
+    """End what is being done; what comes of it, if anything, is the answer to that."""
+
+    number: int = 0
+
+
+Question = Grade | Try | Speak | Stop
 
 
 class Verdict(msgspec.Struct, tag=True):
-    """The report of a kata, the sentence about what changed, and another way to write it if it passes. The
-    last verdict has been searched."""
+    """The report of a kata, its score before if that was another one, and another way to write it if it
+    passes. The last verdict has been searched."""
 
     number: int
     report: KataReport
-    changed: str
+    was: str
     seconds: float
     way: str = ""
     is_last: bool = False

@@ -22,7 +22,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from grader.page.kata_view import LOST
+from grader.page.editor import LOST
 
 pytestmark = pytest.mark.slow
 
@@ -136,6 +136,11 @@ def press(browser, *keys):
         ActionChains(browser).send_keys(key).perform()
 
 
+def tool(browser, name):
+    """Open or close a panel below the editor."""
+    browser.find_element(By.CSS_SELECTOR, f".toolbar [aria-controls=panel-{name}]").click()
+
+
 def leave(browser):
     press(browser, Keys.ESCAPE)
     time.sleep(0.3)  # until the keys of the page are on
@@ -157,8 +162,13 @@ def test_a_kata_is_solved_by_typing_with_two_mistakes_on_the_way(visit, course):
     assert "stale" in browser.find_element(By.CSS_SELECTOR, ".shown").get_attribute("class")
     scores(browser, WRONG_SCORE)
     assert browser.find_elements(By.CSS_SELECTOR, ".verdict svg.drawing")
-    cause = browser.find_element(By.CSS_SELECTOR, ".verdict .cause").text
-    assert "cache" in cause
+    headline = browser.find_element(By.CSS_SELECTOR, ".verdict .headline").text
+    assert headline.startswith("With a cache the triangle sits in the wrong corner")
+    told = browser.find_element(By.CSS_SELECTOR, ".verdict").text
+    assert "5 of 14 checks fail, one reason" in told
+    assert told.index("causal_mask(2, 3)") < told.index(
+        "Every entry equals the reference."
+    )  # the law is last
     write(browser, source.replace(BODY, RIGHT))
     scores(browser, "✓ 10 / 10")
     assert file.read_text() == source.replace(BODY, RIGHT)
@@ -277,8 +287,12 @@ def test_what_fails_can_be_tried(visit, course):
     browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
     file.write_text(file.read_text().replace(BODY, WRONG))
     scores(browser, WRONG_SCORE)
-    browser.find_element(By.XPATH, "//button[text()='Try this case']").click()
-    wait(browser, lambda b: "causal_mask(" in b.find_element(By.CSS_SELECTOR, ".lines").text)
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".verdict").text)
+    shown = browser.find_element(By.CSS_SELECTOR, ".verdict dd").text
+    browser.find_element(By.XPATH, "//button[.='Case']").click()
+    wait(
+        browser, lambda b: shown in b.find_element(By.CSS_SELECTOR, ".lines").text
+    )  # the call of the verdict
     wait(browser, lambda b: "It printed" in b.find_element(By.CSS_SELECTOR, ".try").text)
     browser.find_element(By.CSS_SELECTOR, ".lines .cm-content").click()
     ActionChains(browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
@@ -300,9 +314,13 @@ def test_versions_hints_and_the_stub_come_back(visit, course):
     wait(browser, lambda b: "Hint " in b.find_element(By.CSS_SELECTOR, ".hints").text)
     press(browser, "u")
     scores(browser, "✓ 10 / 10")
-    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    tool(browser, "history")
     wait(browser, lambda b: len(b.find_elements(By.CSS_SELECTOR, ".version")) == 3)
-    browser.find_elements(By.CSS_SELECTOR, ".version button")[1].click()
+    second = browser.find_elements(By.CSS_SELECTOR, ".version")[1]
+    second.find_element(By.XPATH, ".//button[.='Compare']").click()
+    changed = wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".diff .added, .diff .removed"))
+    assert [line.text[0] for line in changed] == ["-", "+"]
+    second.find_element(By.XPATH, ".//button[.='Bring back']").click()
     scores(browser, WRONG_SCORE)
     browser.find_element(By.XPATH, "//button[text()='Stub again']").click()
     wait(browser, lambda b: b.find_element(By.XPATH, "//button[text()='Bring it back']").is_displayed())
@@ -320,7 +338,7 @@ def test_what_cannot_be_read_is_told_and_kept(visit, course):
     assert "state.json is damaged: it is kept under another name" in browser.find_element(By.ID, "main").text
     browser = visit("/kata/causal_mask")
     scores(browser, "·")
-    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    tool(browser, "history")
     told = "An earlier history cannot be read; it is kept in"
     wait(browser, lambda b: told in b.find_element(By.CSS_SELECTOR, ".history").text)
     assert [file.read_text() for file in history.parent.glob("causal_mask.json.damaged-*")] == ["{"]
@@ -567,7 +585,7 @@ def test_what_a_file_holds_is_text_everywhere(visit, course):
     scores(browser, "✗ 0")
     leave(browser)
     press(browser, "h")
-    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    tool(browser, "history")
     assert browser.execute_script("return typeof window.hit") == "undefined"
     assert browser.find_elements(By.CSS_SELECTOR, "img[src=x]") == []
     assert file.read_text() == evil
