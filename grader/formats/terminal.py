@@ -69,7 +69,7 @@ def render_kata(kata: KataReport, view: View = DEFAULT) -> str:
 def _kata(kata: KataReport, view: View) -> list[str]:
     failed = account.wrong(kata)
     if view.detail == "snippet":
-        return _snippet(failed)
+        return _snippet([*(cause.first for cause in account.causes(kata)), *failed])  # the one that is shown
     causes = account.causes(kata)
     lines = [_headline(kata, len(causes), view)]
     if view.detail == "brief":

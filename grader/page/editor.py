@@ -122,10 +122,13 @@ class Mark:
 
 
 def marks_of(report: KataReport) -> list[Mark]:
-    """Return the places of a report, each once: where the code raised, then what a search has found."""
-    raised = [Mark(one.place, account.explanation(one)) for one in account.wrong(report) if one.place]
+    """Return the places of a report, each once: where the code raised, the first cause first, then what a
+    search has found."""
+    checks = [check for cause in account.causes(report) for check in cause.checks]
+    raised = [Mark(one.place, account.explanation(one)) for one in checks if one.place]
     found = [Mark(one.place, account.repair_text(report)) for one in report.repairs]
-    marks = list({(mark.place.line, mark.place.start): mark for mark in [*found, *raised]}.values())
+    marks = list({(mark.place.line, mark.place.start): mark for mark in reversed([*raised, *found])}.values())
+    marks.reverse()
     line = account.line_of(report.message) if report.excerpt else 0
     return [*marks, *[Mark(Place(line, ""), report.message)] * (line > 0)]
 

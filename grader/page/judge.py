@@ -203,7 +203,8 @@ class Judge:
 
     def _other_way(self, info: KataInfo) -> str:
         keyring = self.session.grader.keyring
-        return keyring.kata(info).way if keyring else other_way(self.course, info)
+        own = text_of(self.course.stub(info))
+        return keyring.kata(info).way if keyring else other_way(self.course, info, own)
 
     def _has_question(self) -> bool:
         return self._is_outdated() or bool(self._waiting)
@@ -216,7 +217,7 @@ def judge(terms: Terms, answers: int) -> None:
         course.limit_to(terms.plan)
     chosen: list[KataInfo] = [info for info in course.katas.values() if info.library == terms.library]
     paths = [(info, course.stub(info)) for info in chosen]
-    with open_session(course, paths, terms.remembers, settings_of(terms)) as session:
+    with open_session(course, paths, settings=settings_of(terms)) as session:
         gc.freeze()
         Judge(session, Inbox(0), terms, answers).run()
 
@@ -310,7 +311,7 @@ class Desk:
         if speaker is None or known != state:
             self._stack.close()
             settings = settings_of(self.terms)
-            new = Speaker(self.course, speech, mine, self.terms.remembers, settings=settings)
+            new = Speaker(self.course, speech, mine, remembers=True, settings=settings)
             speaker = self._stack.enter_context(new)
             self._open = state, speaker
         return speaker

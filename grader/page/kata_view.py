@@ -371,11 +371,10 @@ class KataView:
         """Return how far the track is, and how many katas are left until the functions write a text."""
         passed = {one.info.name for one in found if one.has_passed}
         track = [one.info.name for one in found if one.info.track == self.info.track]
-        lines = [(f"of {self.info.track} pass", len(passed.intersection(track)), len(track))] if found else []
-        parts = self.place.parts
-        if found and self.info.name in parts:
-            lines.append(("until your functions write a text", len(passed.intersection(parts)), len(parts)))
-        return lines
+        lines = [(f"katas of {self.info.track} pass", track)]
+        if self.info.name in self.place.parts:
+            lines.append(("katas until your functions write a text", list(self.place.parts)))
+        return [(what, len(passed.intersection(names)), len(names)) for what, names in lines if found]
 
     def _lesson(self) -> str:
         """Return the address of a text without what the kata's function does; "" if there is none."""

@@ -28,7 +28,6 @@ class Terms(msgspec.Struct):
     key: str | None = None
     secret: str | None = None
     search: float = 2.0
-    remembers: bool = True
     plan: str = ""
 
     @classmethod
@@ -44,7 +43,6 @@ class Terms(msgspec.Struct):
             key,
             secret,
             options.search if not options.no_search else 0.0,
-            options.remembers,
             options.plan,
         )
 

@@ -164,7 +164,7 @@ class SeeView:
         self.told.set_visibility(False)
 
 
-TEMPLATE = Path(__file__).parent / "templates" / "path.html"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 class PathView:
@@ -176,7 +176,7 @@ class PathView:
         self.plan, self.text = "", ""
         with html.div(id="main").classes("path"):
             self._head()
-            self.list = ui.html("", sanitize=False)
+            self.list = ui.html("", sanitize=False).classes("tracks")
         self._show()
         ui.timer(0.1, lambda: focus_on(".path .first"), once=True)  # so that Enter goes on
         listen(
@@ -191,7 +191,10 @@ class PathView:
         passed = sum(one.has_passed for one in self.found)
         html.h1(self.course.syllabus.title)
         html.p(self.course.syllabus.about).classes("quiet")
-        html.p(f"{passed} of {len(self.found)} katas pass.")
+        ui.html(
+            pages.fill(TEMPLATES / "progress.html", lines=[("katas pass", passed, len(self.found))]),
+            sanitize=False,
+        )
         if trouble := self.place.state.trouble():
             html.p(trouble)
         with html.div().classes("tools"):
@@ -247,7 +250,15 @@ class PathView:
         grouped = groupby(self._shown(), key=lambda one: one.info.track)
         tracks = [(track, list(ones)) for track, ones in grouped]
         efforts = self.course.syllabus.katas
-        self.list.content = pages.fill(TEMPLATE, tracks=tracks, efforts=efforts, prefix=prefix())
+        following = self._following()
+        self.list.content = pages.fill(
+            TEMPLATES / "path.html",
+            tracks=tracks,
+            efforts=efforts,
+            purposes=self.course.syllabus.tracks,
+            following=following.name if following else "",
+            prefix=prefix(),
+        )
 
 
 def _meant(course: Course, word: str) -> set[str]:

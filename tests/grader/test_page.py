@@ -18,7 +18,7 @@ from grader.cli.grade import grade
 from grader.cli.page import without_secret
 from grader.course.catalog import Course
 from grader.notebooks.notebook import to_markdown
-from grader.report import CheckReport, KataReport, Place, Repair
+from grader.report import CheckReport, KataReport, Mistake, Place, Repair
 
 pytest.importorskip("nicegui", reason="the extra `page` is not installed")
 
@@ -178,6 +178,14 @@ def test_a_line_without_columns_is_underlined_whole_and_one_that_is_gone_is_not(
     assert editor.decorations("  x = 1\n\n", marks) == [
         {"kind": "mark", "from": 2, "to": 7, "class": "in-question"}
     ]
+
+
+def test_the_place_of_the_first_cause_comes_first():
+    named = Mistake("m", "It is a known mistake.", certain=True)
+    late = CheckReport("b", "B.", "failed", 0, 100, "B fails.", place=Place(2, "  y"), mistake=named)
+    early = CheckReport("a", "A.", "error", 0, 100, "NameError: no x", place=Place(1, "  x"))
+    report = KataReport("f", "a", "failed", 200, checks=(early, late))
+    assert [mark.place.line for mark in editor.marks_of(report)] == [2, 1]
 
 
 def test_the_line_of_a_syntax_error_is_underlined():

@@ -51,13 +51,12 @@ def course(tmp_path_factory):
     return root
 
 
-def start(course, port=""):
+def start(course, *options):
     """Start `grade --page`, and return its process and the address that it prints."""
-    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(course)]
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(course), *options]
     # without a screen, and without what tells NiceGUI that it is tested
     taken = ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "PYTEST_CURRENT_TEST")
     environment = {name: value for name, value in os.environ.items() if name not in taken}
-    words += ["--port", port] if port else []
     server = subprocess.Popen(words, cwd=course, stdout=subprocess.PIPE, text=True, env=environment)
     url = re.search(r"http://\S+", server.stdout.readline())[0]
     assert server.stdout.readline() == "Ctrl-C ends it.\n"
@@ -468,7 +467,7 @@ def test_what_is_typed_after_the_server_has_ended_is_offered(browser, course):
         scores(browser, WRONG_SCORE)
         server.kill()
         server.wait()
-        server, _ = start(course, port)  # on the same port, as a server that is started again
+        server, _ = start(course, "--port", port)  # on the same port, as a server that is started again
         write(browser, source.replace(BODY, RIGHT))
         panel = browser.find_element(By.ID, "lost")
         wait(browser, lambda _: panel.is_displayed())
@@ -518,6 +517,188 @@ def test_a_file_that_is_deleted_leaves_its_text_and_every_step_of_the_editor(vis
     wait(browser, lambda _: file.read_text() == mine)
     undo(browser)  # what was typed before
     wait(browser, lambda _: file.read_text() == source)
+
+
+# --- code first ---
+
+
+def columns(browser):
+    """Return how many characters of a line the editor shows."""
+    return browser.execute_script(
+        "const view = document.querySelector('.editor'), line = view.querySelector('.cm-line');"
+        "const probe = line.cloneNode(); probe.textContent = 'x'.repeat(100);"
+        "probe.style.display = 'inline-block';"
+        "line.parentNode.append(probe); const wide = probe.getBoundingClientRect().width - 8; probe.remove();"
+        "const gutters = view.querySelector('.cm-gutters').offsetWidth;"
+        "return Math.floor((view.querySelector('.cm-scroller').clientWidth - gutters - 8) / wide * 100)"
+    )
+
+
+def resize(browser, width, height=900):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 400}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+@pytest.mark.parametrize("width", [1440, 1920])
+def test_the_editor_shows_the_code_with_88_columns_and_the_statement_beside_it(visit, width):
+    browser = visit("/kata/softmax")
+    resize(browser, width)
+    scores(browser, "·")
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".editor .cm-foldPlaceholder"))
+    code = browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").text
+    assert "The statement stands beside" in code
+    assert "Attention compares" not in code
+    assert browser.find_element(By.CSS_SELECTOR, ".cm-activeLine").text.strip() == "raise NotImplementedError"
+    assert columns(browser) >= 88
+    assert browser.execute_script("return document.documentElement.scrollHeight <= innerHeight")
+
+
+def test_the_columns_can_be_dragged_and_the_statement_put_away(visit):
+    browser = visit("/kata/softmax")
+    scores(browser, "·")
+    statement = browser.find_element(By.CSS_SELECTOR, ".kata > .statement")
+    divider = browser.find_element(By.CSS_SELECTOR, ".divider")
+    before = statement.size["width"]
+    ActionChains(browser).drag_and_drop_by_offset(divider, 100, 0).perform()
+    assert abs(statement.size["width"] - before - 100) < 12
+    divider.send_keys(Keys.ARROW_LEFT)
+    assert statement.size["width"] < before + 95
+    browser.find_element(By.CSS_SELECTOR, "[data-act=fold]").click()
+    assert statement.size["width"] < 60
+    browser.refresh()
+    scores(browser, "·")
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".kata > .statement").size["width"] < 60)
+    browser.find_element(By.CSS_SELECTOR, "[data-act=fold]").click()
+    browser.execute_script("localStorage.clear()")
+
+
+def test_on_a_phone_there_are_tabs_and_the_score_is_always_in_sight(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    resize(browser, 375, 700)
+    file.write_text(file.read_text().replace(BODY, WRONG))
+    for name, shown in (("code", ".work"), ("verdict", ".result"), ("statement", ".statement")):
+        browser.find_element(By.CSS_SELECTOR, f".tabs [data-name={name}]").click()
+        seen = {
+            kind: browser.find_element(By.CSS_SELECTOR, f".kata > {kind}").is_displayed()
+            for kind in (".work", ".result", ".statement")
+        }
+        assert seen == {kind: kind == shown for kind in seen}
+        wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".tabs").text.endswith(WRONG_SCORE))
+
+
+def test_a_pass_shows_what_comes_next_and_how_far_one_is(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    file.write_text(file.read_text().replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    shown = browser.find_element(By.CSS_SELECTOR, ".verdict").text
+    assert "1 of 9 katas of attention pass" in shown
+    assert "1 of 6 katas until your functions write a text" in shown
+    primary = browser.find_elements(By.CSS_SELECTOR, "#main .first")
+    assert [one.text for one in primary] == ["Next: padding_mask →"]
+    primary[0].click()
+    wait(browser, lambda b: b.current_url.endswith("/kata/padding_mask"))
+
+
+def test_the_statement_is_that_of_the_course_whatever_a_docstring_says(visit):
+    browser = visit("/kata/causal_mask")
+    scores(browser, "·")
+    write(browser, '"""My own notes."""\n\n\ndef causal_mask(query_len, key_len=None):\n    return query_len\n')
+    scores(browser, "✗")
+    browser.refresh()
+    scores(browser, "✗")
+    statement = browser.find_element(By.CSS_SELECTOR, ".statement").text
+    assert "must not read the token it is asked to predict" in statement
+    assert "My own notes" not in statement
+
+
+def test_who_comes_by_tab_leaves_by_tab_and_alters_nothing(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    in_editor = "return document.activeElement.classList.contains('cm-content')"
+    browser.find_element(By.CSS_SELECTOR, ".divider").send_keys("")
+    for _ in range(6):
+        press(browser, Keys.TAB)
+        if browser.execute_script(in_editor):
+            break
+    assert browser.execute_script(in_editor)
+    press(browser, Keys.TAB)
+    assert not browser.execute_script(in_editor)
+    assert "Escape, then Tab leaves" in browser.find_element(By.CSS_SELECTOR, ".cm-content").accessible_name
+    browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
+    press(browser, Keys.TAB)  # who has begun to write indents
+    wait(browser, lambda _: file.read_text() != source)
+    press(browser, Keys.ESCAPE, Keys.TAB)
+    assert not browser.execute_script(in_editor)
+
+
+def test_what_runs_for_ever_shows_its_seconds_and_can_be_stopped(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    press(browser, "t")
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".lines .cm-content").is_displayed())
+    browser.find_element(By.CSS_SELECTOR, ".lines .cm-content").click()
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
+    browser.execute_cdp_cmd("Input.insertText", {"text": "while True: pass"})
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+    wait(
+        browser, lambda b: b.find_element(By.XPATH, "//*[contains(@class, 'try')]//button[.='Stop']")
+    ).click()
+    wait(browser, lambda b: "Stopped." in b.find_element(By.CSS_SELECTOR, ".panel.try").text)
+    write(browser, file.read_text().replace(BODY, "    while True:\n        pass\n"))
+    status = browser.find_element(By.CSS_SELECTOR, ".status")
+    wait(browser, lambda _: re.search(r"Judging …\s[12] s", status.text))
+    status.find_element(By.TAG_NAME, "button").click()
+    wait(browser, lambda _: status.text == "Stopped. The next change is judged again.")
+    write(browser, file.read_text().replace("    while True:\n        pass\n", RIGHT))
+    scores(browser, "✓ 10 / 10")
+
+
+def test_the_path_says_in_words_how_a_kata_stands(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    source = file.read_text()
+    file.write_text(source.replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    file.write_text(source.replace(BODY, WRONG))
+    scores(browser, WRONG_SCORE)
+    browser.get(browser.current_url.partition("/kata")[0] + "/")
+    line = wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, "a[href$='/kata/causal_mask']"))
+    assert "5 of 10, passed before" in line.text
+    assert line.find_element(By.CSS_SELECTOR, "[role=img]").get_attribute("aria-label") == "passed before"
+    assert "Every token looks at the others" in browser.find_element(By.CSS_SELECTOR, ".track").text
+
+
+def test_what_can_be_opened_has_a_triangle(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    file.write_text(file.read_text().replace(BODY, WRONG))
+    scores(browser, WRONG_SCORE)
+    styles = (
+        "return [...document.querySelectorAll('summary')].map((one) => getComputedStyle(one)).map((one) =>"
+    )
+    found = browser.execute_script(f"{styles} [one.display, one.listStyleType])")
+    assert len(found) >= 3
+    assert {tuple(one) for one in found} <= {
+        ("list-item", "disclosure-closed"),
+        ("list-item", "disclosure-open"),
+    }
+
+
+def test_files_elsewhere_are_remembered_for_the_path(browser, course, tmp_path):
+    mine = tmp_path / "mine"
+    shutil.copytree(ROOT / "exercises", mine)
+    file = mine / "attention" / "causal_mask.py"
+    file.write_text(file.read_text().replace(BODY, RIGHT))
+    server, url = start(course, "--exercises", str(mine))
+    try:
+        browser.get(url)
+        wait(browser, lambda b: b.find_elements(By.ID, "main"))
+        browser.get(url.partition("/?")[0] + "/kata/causal_mask")
+        scores(browser, "✓ 10 / 10")
+        browser.get(url.partition("/?")[0] + "/")
+        wait(browser, lambda b: "1 of 69 katas pass" in b.find_element(By.ID, "main").text)
+    finally:
+        browser.get("about:blank")
+        stop(server)
 
 
 # --- behind Jupyter ---
@@ -647,6 +828,7 @@ def test_ten_tabs_and_a_socket_that_is_cut(visit, course):
     for _ in range(9):
         browser.switch_to.new_window("tab")
         visit("/kata/causal_mask")
+    resize(browser, 1280)
     source = file.read_text()
     write(browser, source.replace(BODY, RIGHT))
     for tab in browser.window_handles[1:-1]:

@@ -121,3 +121,11 @@ def test_notes_of_checks_that_hold_are_shown():
     assert terminal.render_kata(kata).splitlines() == [
         "softmax  0.5 / 0.5   ✓ it holds", "    note        Line 3 uses torch.softmax."
     ]  # fmt: skip
+
+
+def test_a_snippet_is_of_the_call_that_the_report_shows():
+    named = Mistake("m", "It is a known mistake.", certain=True)
+    early = CheckReport("a", "A.", "failed", 0, 100, expected="1", got="2", snippet="print(a)")
+    late = replace(early, name="b", title="B.", mistake=named, snippet="print(b)")
+    report = KataReport("f", "a", "failed", 200, checks=(early, late))
+    assert terminal.render_kata(report, View(detail="snippet")).startswith("print(b)")
