@@ -244,6 +244,7 @@ def answer_with(work: Callable[[Terms, int], None]) -> None:
 
 
 INSIDE = "Inside the text"
+ONE_AT_A_TIME = "Until then one part of the recorded text can be left out at a time; the rest waits."
 HOW = "Press a token to see what it was chosen from, and what each head looked at."
 
 
@@ -281,8 +282,12 @@ class Desk:
         speaker, wish = self._speaker(speech, question.mine), question.wish
         recording = read_recording(self.demonstration).get("speech", {})
         if missing := speaker.missing():
-            yield Said(question.number, recording.get("text", ""))
-            yield Written(question.number, remarks=(speech.to_go(missing),), is_recorded=True)
+            whole, parts = recording.get("text", ""), recording.get("without", {})
+            left_out = wish.without[0] if len(wish.without) == 1 else ""
+            yield Said(question.number, parts.get(left_out, whole))
+            remarks = [speech.to_go(missing), ONE_AT_A_TIME, *speech.left_out(wish)[: bool(left_out)]]
+            beside = whole if left_out in parts else ""
+            yield Written(question.number, tuple(remarks), is_recorded=True, beside=beside)
             return
         writer, tokens = speaker.writer(wish), list[Token]()
         remarks = speech.left_out(wish)
@@ -293,7 +298,8 @@ class Desk:
             remarks += measured(writer, wish, tokens, recording.get("loss"))
         except Silent as reason:
             remarks.append(str(reason))
-        yield Written(question.number, tuple(remarks), self._inside(writer, wish, tokens))
+        beside = recording.get("text", "") if wish.without and wish.prompt == speech.prompt else ""
+        yield Written(question.number, tuple(remarks), self._inside(writer, wish, tokens), beside=beside)
 
     def _inside(self, writer: Writer, wish: Wish, tokens: list[Token]) -> str:
         """Return a page that shows what each token was chosen from, and what the heads looked at."""

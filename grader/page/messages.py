@@ -112,12 +112,14 @@ class Said(msgspec.Struct, tag=True):
 
 class Written(msgspec.Struct, tag=True):
     """The text is at its end: what is to be said of it, and a page that shows what its tokens were chosen
-    from; or it is what was recorded, since parts are missing."""
+    from; or it is what was recorded, since parts are missing. `beside` is the text with all parts, if one is
+    left out."""
 
     number: int
     remarks: tuple[str, ...] = ()
     inside: str = ""
     is_recorded: bool = False
+    beside: str = ""
     is_last: bool = True
 
 

@@ -39,15 +39,20 @@ class SpeakView:
         self.speech: Speech = demonstration.speech
         self.writing: asyncio.Task[None] | None = None
         with html.div(id="main").classes("speak"):
-            with html.section(**{"aria-label": "What to write"}):
-                html.h1(demonstration.titles.get(SECTION, demonstration.title))
-                self._form(without)
             with html.section(**{"aria-label": "The text"}):
+                html.h1(demonstration.titles.get(SECTION, demonstration.title))
                 self.note = ui.label("").classes("quiet")
-                self.text = ui.label("").classes("text").props("role=status")
+                with html.div().classes("stories"):
+                    self.text = ui.label("").classes("text").props("role=status")
+                    with html.div().classes("text whole") as self.beside:
+                        html.p("With all parts, as recorded:").classes("quiet small")
+                        self.whole = ui.label("")
+                self.beside.set_visibility(False)
                 self.remarks = html.div().classes("remarks")
                 self.frame = html.iframe(title="Inside the text", sandbox="allow-scripts")
                 self.frame.set_visibility(False)
+            with html.section(**{"aria-label": "What to write"}):
+                self._form(without)
         listen(
             [
                 Key("p", "Go to the path.", lambda: ui.navigate.to("/")),
@@ -108,6 +113,7 @@ class SpeakView:
         self.text.set_visibility(True)
         self.remarks.clear()
         self.frame.set_visibility(False)
+        self.beside.set_visibility(False)
         async with aclosing(self.place.judges.speak(self._wish(), self.mine.value)) as answers:
             async for answer in answers:
                 match answer:
@@ -121,6 +127,10 @@ class SpeakView:
 
     def _show(self, written: Written) -> None:
         self.note.text = RECORDED if written.is_recorded and self.text.text else ""
+        self.whole.text = written.beside
+        self.beside.set_visibility(bool(written.beside))
+        for control in (self.prompt, self.way, *(box for box, _ in self.settings.values())):
+            control.set_enabled(not written.is_recorded)  # what waits for the student's own functions
         with self.remarks:
             for remark in written.remarks:
                 html.p(remark)

@@ -602,7 +602,9 @@ def test_a_pass_shows_what_comes_next_and_how_far_one_is(visit, course):
 def test_the_statement_is_that_of_the_course_whatever_a_docstring_says(visit):
     browser = visit("/kata/causal_mask")
     scores(browser, "·")
-    write(browser, '"""My own notes."""\n\n\ndef causal_mask(query_len, key_len=None):\n    return query_len\n')
+    write(
+        browser, '"""My own notes."""\n\n\ndef causal_mask(query_len, key_len=None):\n    return query_len\n'
+    )
     scores(browser, "✗")
     browser.refresh()
     scores(browser, "✗")
@@ -898,6 +900,14 @@ def test_until_the_parts_pass_a_recorded_text_is_shown(visit):
         "Recorded, from the course's own functions:" in browser.find_element(By.CSS_SELECTOR, ".speak").text
     )
     assert "The small boat lived" in browser.find_element(By.CSS_SELECTOR, ".speak .text").text
+    remarks = browser.find_element(By.CSS_SELECTOR, ".remarks").text
+    assert "token_embedding, causal_mask" in remarks
+    assert not browser.find_element(By.CSS_SELECTOR, ".speak input[type=text]").is_enabled()
+    browser.find_element(By.XPATH, "//*[contains(@class, 'q-checkbox')][contains(., 'layer norm')]").click()
+    wait(browser, lambda b: "Without layer norm" in b.find_element(By.CSS_SELECTOR, ".remarks").text)
+    without, whole = browser.find_elements(By.CSS_SELECTOR, ".stories .text")
+    assert "lighthouse lighthouse" in without.text
+    assert "The small boat lived in the harbour." in whole.text
 
 
 def test_a_prompt_is_text_and_a_pass_leads_to_its_lesson(own_parts):
