@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from nicegui import html, ui
 from nicegui.events import ValueChangeEventArguments
 
+from grader.course.state import statement_of
 from grader.formats.account import MARKS, WRONG
 from grader.report import KataReport
 
@@ -74,6 +75,17 @@ def with_answer(source: str, name: str, value: str) -> str:
     return f"{before}{value or OPEN}{after}"
 
 
+def numbers_of(statement: str, student: str) -> tuple[int, dict[str, str]]:
+    """Return the row of numbers that a login chooses in the table of a statement, and the numbers by name."""
+    table = [line.split() for line in statement.splitlines() if line.startswith("    ")]
+    head = next((at for at, words in enumerate(table) if words[:1] == ["row"]), len(table))
+    rows = [words for words in table[head + 1 :] if words and len(words) == len(table[head])]
+    if not rows:
+        return 0, {}
+    row = sum(student.encode(errors="replace")) % len(rows)
+    return row, dict(zip(table[head][1:], rows[row][1:], strict=True))
+
+
 def _constants(source: str) -> Iterator[ast.Assign]:
     try:
         body = ast.parse(source).body
@@ -129,9 +141,12 @@ class QuestionsView:
         self.fields: dict[str, ui.input] = {}
         self.marks: dict[str, ui.label] = {}
         with html.div(role="form", **{"aria-label": "Questions"}).classes("questions"):
+            self.row = ui.label("").classes("note")
             for one in asked_in(text()):
                 self._ask(one)
-            html.button("Check this page", type="button").classes("first").on("click", self._check)
+            with html.div().classes("check"):
+                html.button("Check this page", type="button").classes("first").on("click", self._check)
+        self._show_row()
 
     def _ask(self, one: Asked) -> None:
         html.label(one.text or one.name, **{"for": f"answer-{one.name}"})
@@ -145,6 +160,13 @@ class QuestionsView:
             self.marks[one.name] = ui.label("").classes("mark")
         if one.name in self.typed:
             self._refuse(one.name)
+
+    def _show_row(self) -> None:
+        student = next((one.value for one in asked_in(self.text()) if one.name == "STUDENT"), "")
+        row, numbers = numbers_of(statement_of(self.text()) or "", student)
+        named = ", ".join(f"{name} {number}" for name, number in numbers.items())
+        self.row.text = f"Your row is {row}: {named}."
+        self.row.set_visibility(bool(numbers))
 
     def _note(self, event: ValueChangeEventArguments[str | None]) -> None:
         """Write an answer into the file, or say at its field that it is no value."""
@@ -161,6 +183,7 @@ class QuestionsView:
             self.fields[name].error = None
             if text != self.text():
                 self.take(text)
+                self._show_row()
 
     def _refuse(self, name: str) -> None:
         self.fields[name].error = "This is no value. Write a number, or (2, 3), or True."
@@ -178,6 +201,7 @@ class QuestionsView:
         for one in asked_in(self.text()):
             if one.name in self.fields and one.name not in self.typed:
                 self.fields[one.name].value = one.value
+        self._show_row()
 
     def mark(self, report: KataReport) -> None:
         """Mark each field by the check of its constant."""

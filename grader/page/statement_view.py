@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from markdown_it import MarkdownIt
 from nicegui import html, ui
 
@@ -16,6 +18,10 @@ from grader.page.workplace import Workplace
 #: The elements of a statement: no link, no image, no HTML.
 MARKDOWN = MarkdownIt("zero").enable(["heading", "fence", "list", "emphasis", "backticks", "escape"])
 LONGEST = 1 << 16  # characters of a statement that are shown
+BLOCK = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
+SHAPE = re.compile(r"\[(?:\.\.\.|[A-Za-z_]\w*)(?:, [\w+* /-]+)*\]")  # such as [..., Tq, d_k]
+CALLOUT = "<p><strong>What goes wrong:</strong>"
 
 
 def statement_text(place: Workplace, info: KataInfo) -> str:
@@ -27,6 +33,21 @@ def statement_text(place: Workplace, info: KataInfo) -> str:
     return next(filter(None, map(statement_of, texts)), info.title)
 
 
+def rendered(text: str) -> str:
+    """Return a statement as HTML: shapes stand out, and what a block of code prints is drawn below it."""
+    markdown = to_markdown(text).removeprefix("#")
+    parts = CODE.split(MARKDOWN.render(markdown))
+    blocks = iter(BLOCK.findall(markdown))
+    for at, part in enumerate(parts):
+        if part.startswith("<pre>"):
+            lines = next(blocks)[1].split("\n")
+            drawn = statement.pictures("\n".join(statement.INDENT + line for line in lines))
+            parts[at] += "".join(map(svg.draw, drawn))
+        elif not part.startswith("<code>"):
+            parts[at] = SHAPE.sub(r'<code class="shape">\g<0></code>', part)
+    return "".join(parts).replace(CALLOUT, CALLOUT.replace("<p>", '<p class="callout">'))
+
+
 def show_statement(place: Workplace, info: KataInfo) -> None:
     """Build the statement, its pictures, and what has to be done before the kata."""
     effort = place.course.syllabus.katas.get(info.name)
@@ -34,9 +55,6 @@ def show_statement(place: Workplace, info: KataInfo) -> None:
     with html.div().classes("above"):
         html.p(f"{info.track} · {info.name}{minutes}").classes("quiet small")
         html.button("Hide", type="button", **{"data-act": "fold", "aria-label": "Hide the statement"})
-    text = statement_text(place, info)
-    ui.html(MARKDOWN.render(to_markdown(text[:LONGEST]).removeprefix("#")), sanitize=False)
-    for picture in statement.pictures(text):
-        ui.html(svg.draw(picture), sanitize=False)
+    ui.html(rendered(statement_text(place, info)[:LONGEST]), sanitize=False)
     if waits := first_needed(place.course, info):
         html.p(waits).classes("note")

@@ -35,7 +35,7 @@ from grader.page.judges import ENDED, Judges
 from grader.page.jupyter import TOKEN, setup
 from grader.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
 from grader.page.server import POLICY, Address, Guard, free_address
-from grader.page.statement_view import MARKDOWN
+from grader.page.statement_view import MARKDOWN, rendered
 from grader.page.workplace import MOST, History
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
@@ -225,6 +225,13 @@ def test_an_answer_is_written_where_the_question_stands():
     assert "STUDENT = \"Ada 'the' Löwe\"  # your login\n" in text
     assert "SCALE = ...\n" in text
     assert questions.asked_in(text)[0].value == "Ada 'the' Löwe"
+
+
+def test_a_login_chooses_its_row_of_numbers():
+    table = "A page.\n\n    row  batch  heads\n    0    5      8\n    1    7      2\n"
+    assert questions.numbers_of(table, "") == (0, {"batch": "5", "heads": "8"})
+    assert questions.numbers_of(table, "a") == (1, {"batch": "7", "heads": "2"})
+    assert questions.numbers_of("A page.", "a") == (0, {})
 
 
 def test_a_name_that_nothing_defines_is_refused_and_one_of_the_file_is_not():
@@ -476,6 +483,15 @@ def test_a_statement_is_shown_by_a_few_elements_alone():
     }  # fmt: skip
     assert "&lt;style&gt;" in shown
     assert len(re.findall("<pre>", shown)) == 1  # no line of the example ends it
+
+
+def test_a_statement_has_its_shapes_its_warning_and_its_pictures_where_they_belong():
+    shown = rendered(
+        "Title.\n\nThe x [..., T] is `[a, b]`.\n\n    m = [[1, 2], [3, 4]]\n\nWhat goes wrong: <b>.\n"
+    )
+    assert '<code class="shape">[..., T]</code> is <code>[a, b]</code>' in shown
+    assert shown.index("</pre><figure>") < shown.index('<p class="callout"><strong>What goes wrong:')
+    assert "&lt;b&gt;" in shown
 
 
 def test_in_wsl_the_address_is_one_that_windows_forwards(monkeypatch):
