@@ -703,6 +703,55 @@ def test_files_elsewhere_are_remembered_for_the_path(browser, course, tmp_path):
         stop(server)
 
 
+def test_a_file_that_changes_all_the_time_costs_nothing_that_is_typed(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    mine, ends = source.replace(BODY, RIGHT), threading.Event()
+
+    def change():
+        number = 0
+        while not ends.wait(0.1):
+            number += 1
+            file.write_text(f"{source}\n# {number}\n")
+
+    other = threading.Thread(target=change)
+    other.start()
+    try:
+        write(browser, mine)
+        wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".conflict").is_displayed())
+    finally:
+        ends.set()
+        other.join()
+    assert "key_len - query_len" in browser.find_element(By.CSS_SELECTOR, ".editor").text
+    browser.find_element(By.XPATH, "//button[text()='Keep what is here']").click()
+    scores(browser, "✓ 10 / 10")
+    assert file.read_text() == mine
+
+
+def test_the_first_kata_is_done_by_keyboard_alone(visit, course):
+    browser, file = visit("/"), stub(course, "softmax")
+    wait(browser, lambda b: b.switch_to.active_element.text == "Begin: softmax")
+    press(browser, Keys.ENTER)
+    scores(browser, "·")
+    press(browser, "e")  # the caret is on the raise
+    wait(
+        browser, lambda b: b.execute_script("return document.activeElement.classList.contains('cm-content')")
+    )
+    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.END).key_up(Keys.SHIFT).perform()
+    lines = (
+        "x = x if x.dtype.kind == 'f' else x.astype(float)",
+        "powers = np.exp(x - x.max(axis, keepdims=True))",
+        "return powers / powers.sum(axis, keepdims=True)",
+    )
+    browser.execute_cdp_cmd("Input.insertText", {"text": "\n    ".join(lines)})
+    scores(browser, "✓ 10 / 10")
+    assert lines[2] in file.read_text()
+    leave(browser)
+    press(browser, "n")
+    wait(browser, lambda b: b.current_url.endswith("/kata/token_embedding"))
+
+
 # --- behind Jupyter ---
 
 
