@@ -1,6 +1,6 @@
 // What the browser does by itself: keep what is typed while the server is gone, fold the statement, drag the columns.
 (() => {
-  const PATIENCE = 3000; // milliseconds without a connection before it is said
+  const PATIENCE = 5000; // milliseconds without a connection before it is said
   const editor = () => {
     const box = document.querySelector(".editor");
     return box && getElement(box)?.editor;
@@ -68,7 +68,9 @@
     socket.on("connect", () => {
       clearTimeout(waiting);
       hide();
-      waiting = setTimeout(() => (before = null), PATIENCE); // until then it may refuse this tab, which loads anew
+    });
+    socket.onAny((name) => {
+      if (name !== "try_reconnect") before = null; // the server knows this tab, and has what was typed
     });
   }
   listen();
