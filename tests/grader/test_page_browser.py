@@ -923,11 +923,14 @@ def test_a_text_is_written_a_part_is_left_out_and_a_hover_lights_two_tokens(own_
     prompt.send_keys("Once a shy", Keys.ENTER)
     wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".speak .text").text.startswith("Once a shy "))
     spoken(browser, "Once a shy")
+    before = browser.find_element(By.CSS_SELECTOR, ".speak iframe").get_attribute("src")
     browser.find_element(By.XPATH, "//*[contains(@class, 'q-checkbox')][contains(., 'layer norm')]").click()
     wait(
         browser,
         lambda b: "Without layer norm: the numbers grow" in b.find_element(By.CSS_SELECTOR, ".remarks").text,
     )
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".speak iframe").get_attribute("src") != before)
+    time.sleep(1)  # until the frame has its new page, whose text begins alike
     spoken(browser, "Once a shy")
     browser.switch_to.frame(browser.find_element(By.CSS_SELECTOR, ".speak iframe"))
     token = browser.find_elements(By.CSS_SELECTOR, ".spoken [role=button]")[4]
