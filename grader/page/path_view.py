@@ -129,7 +129,8 @@ class SpeakView:
         self.note.text = RECORDED if written.is_recorded and self.text.text else ""
         self.whole.text = written.beside
         self.beside.set_visibility(bool(written.beside))
-        for control in (self.prompt, self.way, *(box for box, _ in self.settings.values())):
+        controls: list[ui.input | ui.radio | ui.checkbox] = [self.prompt, self.way]
+        for control in [*controls, *(box for box, _ in self.settings.values())]:
             control.set_enabled(not written.is_recorded)  # what waits for the student's own functions
         with self.remarks:
             for remark in written.remarks:
