@@ -10,15 +10,15 @@ from pathlib import Path
 
 import click
 
-from grader.authoring.audit import record
-from grader.authoring.audit.homework import open_homework
-from grader.authoring.audit.pool import Pool
-from grader.authoring.audit.record import Audit
-from grader.authoring.audit.run import Auditor, Options
-from grader.authoring.audit.submissions import try_submissions
-from grader.authoring.audit.writing import draft_mistakes, write_tests
 from grader.course.catalog import CourseError
 from grader.errors import reason_of
+from grader.extra.authoring.audit import record
+from grader.extra.authoring.audit.homework import open_homework
+from grader.extra.authoring.audit.pool import Pool
+from grader.extra.authoring.audit.record import Audit
+from grader.extra.authoring.audit.run import Auditor, Options
+from grader.extra.authoring.audit.submissions import try_submissions
+from grader.extra.authoring.audit.writing import draft_mistakes, write_tests
 from grader.formats.account import one_line
 
 MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be shown or for a file

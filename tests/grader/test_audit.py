@@ -15,10 +15,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.audit.record import witness_of
-from grader.authoring.audit.run import Auditor
-from grader.authoring.audit.server import available
 from grader.cli.kata import kata as run_kata
+from grader.extra.authoring.audit.record import witness_of
+from grader.extra.authoring.audit.run import Auditor
+from grader.extra.authoring.audit.server import available
 
 pytestmark = pytest.mark.slow  # each audits a homework in forks
 
@@ -263,7 +263,7 @@ def test_a_script_and_a_command_of_the_shell_are_black_boxes(homework):
 
 
 def test_an_endless_mutant_is_caught_and_counted_apart(homework, monkeypatch):
-    monkeypatch.setattr("grader.authoring.audit.run.LEAST_CPU", 0.4)
+    monkeypatch.setattr("grader.extra.authoring.audit.run.LEAST_CPU", 0.4)
     solution = "def count(n):\n    i = 0\n    while i < n:\n        i += 1\n    return i\n"
     found = audited(
         homework("from solution import count\n\ndef test_three():\n    assert count(3) == 3\n", solution),
@@ -433,7 +433,7 @@ def test_hostile_tests_leave_nothing_behind(kind, homework, tmp_path, monkeypatc
         names = f"OUTSIDE, HOMEWORK, PORT = {places!r}\n"
         folder = homework(TESTS + names + textwrap.dedent(HOSTILE[kind]))
         before = contents(tmp_path)
-        monkeypatch.setattr("grader.authoring.audit.run.LEAST_WALL", 2.0)
+        monkeypatch.setattr("grader.extra.authoring.audit.run.LEAST_WALL", 2.0)
         found = audited(folder, "--mutants", 4)
         with pytest.raises(TimeoutError):
             server.accept()
@@ -597,7 +597,7 @@ def test_a_submission_that_cannot_be_read_is_a_note(homework, tmp_path):
 
 def test_more_files_than_anybody_copies_and_folders_without_an_end_are_told(homework, monkeypatch):
     folder = homework()
-    monkeypatch.setattr("grader.authoring.audit.homework.MOST_FILES", 5)
+    monkeypatch.setattr("grader.extra.authoring.audit.homework.MOST_FILES", 5)
     for number in range(5):
         (folder / f"{number}.txt").touch()
     assert "holds more than 5 files" in audit(folder, code=4)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.verify.katas import verify_course
 from grader.cases import generation
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course
+from grader.extra.authoring.verify.katas import verify_course
 from grader.grading.session import grade_file, open_grader
 
 pytestmark = pytest.mark.slow  # each imports an exercise, judges it, and takes half a second or more

@@ -22,7 +22,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from grader.page.editor import LOST
+from grader.extra.page.editor import LOST
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,9 @@ def address(course):
     server, url = start(course)
     yield url
     stop(server)
-    left = subprocess.run(["pgrep", "-f", f"grader.page.judge.*{course}"], capture_output=True, text=True)
+    left = subprocess.run(
+        ["pgrep", "-f", f"grader.extra.page.judge.*{course}"], capture_output=True, text=True
+    )
     assert left.stdout == ""
 
 

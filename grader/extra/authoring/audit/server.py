@@ -1,0 +1,411 @@
+"""The server of an audit: runs one job after another, each in a confined fork with a copy of its own.
+
+It reads a job as a line of JSON from standard input, and writes a line with the result. The server imports
+libraries that the homework needs, so that a fork starts in milliseconds, and never code of the homework.
+When a run ends, everything that it has started is killed, also processes that have left its session.
+
+Confine a fork that runs code of a homework: files, network, memory, processor time, file sizes.
+
+Unlike a grader's worker, tests may read all files, start processes and use temporary files. They can write
+below one folder alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import importlib.metadata
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from grader.course.files import Folder
+from grader.worker.child.sandbox import hardening, landlock, seccomp
+from grader.worker.protocol.channel import address_space, control, no_new_privileges
+
+MEMORY = 4 * 2**30  # bytes of address space in addition to the server's
+FILE = 64 * 2**20  # bytes of one file
+MORE_PROCESSES = 200  # than the user has now; root has no such limit
+DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full")
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What holds a run back: the version of Landlock, 0 for none, and whether system calls are filtered."""
+
+    landlock_abi: int = 0
+    seccomp: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.landlock_abi) and self.seccomp
+
+
+def available() -> Protection:
+    """Return what this kernel offers."""
+    return Protection(landlock.version(), seccomp.available())
+
+
+def enter(folder: str, isolation: str, seconds: float, parent: int) -> None:
+    """Confine this process, a fork of the server `parent`, to `folder`, where alone it may write."""
+    hardening.die_with_parent(parent)
+    _limit(seconds)
+    if isolation == "none":
+        return
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):
+            hardening.drop_capabilities()
+    no_new_privileges()
+    if abi := landlock.version():
+        everything = landlock.READ | landlock.EXECUTE
+        files = [(path, landlock.WRITE & landlock.ABOUT_FILES) for path in DEVICES]
+        with contextlib.suppress(OSError):
+            landlock.restrict([("/", everything), *files, (folder, landlock.OWN)], abi)
+    if seccomp.available():
+        with contextlib.suppress(OSError):
+            seccomp.restrict(tests=True)
+
+
+def _limit(seconds: float) -> None:
+    if sys.platform == "win32":
+        return
+    import resource as r
+
+    limits = {r.RLIMIT_FSIZE: FILE, r.RLIMIT_CORE: 0}
+    if size := address_space():
+        limits[r.RLIMIT_AS] = size + MEMORY
+        limits[r.RLIMIT_NPROC] = _own_processes() + MORE_PROCESSES
+    for which, most in limits.items():
+        with contextlib.suppress(ValueError, OSError):  # a lower limit is in force already
+            r.setrlimit(which, (most, most))
+    cpu = int(seconds) + 1
+    with contextlib.suppress(ValueError, OSError):
+        r.setrlimit(r.RLIMIT_CPU, (cpu, cpu + 1))  # at the first, a signal that tells it from other ends
+
+
+def _own_processes() -> int:
+    """Return how many threads the user has; the limit counts all of them."""
+    count = 0
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
+                count += len(os.listdir(f"/proc/{name}/task"))
+    return count
+
+
+SUBREAPER = 36  # of `prctl`: orphans become children of this process
+MOST_PRINTED = 64 * 2**20  # bytes; a run that prints more is ended
+KEPT = 6_000  # bytes of the output that are returned, the last ones
+LARGEST_ANSWER = 4 * 2**20  # bytes that a fork may return
+TOO_LARGE = 64 * 2**20  # bytes of a file that is kept
+PATIENCE = 5.0  # seconds in which killed processes must end
+
+Job = dict[str, Any]
+
+
+def serve(libraries: list[str]) -> None:
+    """Run jobs until standard input is closed."""
+    channel = os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    jobs = os.fdopen(os.dup(0), "rb", buffering=0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    control(SUBREAPER, 1)
+    atexit.register(_clean_up, os.getpid(), os.getppid(), os.getcwd())
+    _import(libraries)
+    while line := _read_line(jobs.fileno()):
+        answer = json.dumps(_run(json.loads(line), jobs.fileno())).encode() + b"\n"
+        while answer:
+            answer = answer[os.write(channel, answer) :]
+
+
+def _clean_up(server: int, parent: int, folder: str) -> None:
+    """Remove all copies if the audit was killed: then it cannot do so itself."""
+    if os.getpid() == server and os.getppid() != parent:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _import(libraries: list[str]) -> None:
+    """Import what forks need, so that they start with it."""
+    from grader.extra.authoring.audit import driver  # noqa: F401
+
+    wanted = [*libraries, "unittest.mock", *["numpy.testing"] * ("numpy" in libraries)]
+    if "pytest" in libraries:
+        built_in = importlib.import_module("_pytest.config").default_plugins
+        plugins = importlib.metadata.entry_points(group="pytest11")
+        wanted += [*(f"_pytest.{name}" for name in built_in), *(one.module for one in plugins), "hypothesis"]
+    for name in wanted:
+        with contextlib.suppress(Exception):  # a plugin that is broken here is pytest's to report
+            module = importlib.import_module(name)
+            if name == "torch":
+                module.set_num_threads(1)
+    gc.freeze()  # a garbage collection in a fork would copy all shared memory
+
+
+def _read_line(fd: int) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(fd, 65536)
+        if not part:
+            return b""
+        line += part
+    return line
+
+
+def _run(job: Job, orders: int) -> dict[str, Any]:
+    """Run a job and return how it ended; see `pool.Result`."""
+    folder = job["folder"]
+    began = time.monotonic()
+    try:
+        _make_copy(job)
+    except OSError as error:
+        return {"status": "failed", "printed": f"The copy cannot be made: {error}."}
+    printed, prints = os.pipe()
+    answered, answers = os.pipe()
+    server, seal = os.getpid(), secrets.token_hex(16)
+    child = os.fork()
+    if child == 0:
+        for fd in (printed, answered):
+            os.close(fd)
+        _in_fork(job, prints, answers, server, seal)
+    os.close(prints)
+    os.close(answers)
+    watch = _Watch(child, printed, answered, job["wall"])
+    status = watch.wait(orders)
+    _end_all(child)
+    code, seconds = watch.reap()
+    kept = _keep(job, folder) if not status else []
+    shutil.rmtree(folder, ignore_errors=True)
+    if status == "stopped":
+        sys.exit(0)
+    answer = watch.answer(seal)
+    if not status:
+        has_ended = answer is not None or job["command"]["how"] == "shell"
+        timed_out = code in (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # the second from a shell
+        status = "passed" if code == 0 and has_ended else "hung" if timed_out else "failed"
+    return {
+        "status": status,
+        "code": code,
+        "answer": answer,
+        "printed": watch.text(),
+        "cpu": seconds,
+        "wall": time.monotonic() - began,
+        "kept": kept,
+    }
+
+
+def _make_copy(job: Job) -> None:
+    """Make the run's folder: a copy of the homework, with the files of this run, and a temporary folder."""
+    folder = job["folder"]
+    shutil.copytree(job["root"], os.path.join(folder, "work"), symlinks=True)
+    os.mkdir(os.path.join(folder, "tmp"))
+    with Folder(Path(folder, "work"), follows_links=False) as work:
+        for name, text in job["files"].items():
+            work.write(*PurePosixPath(name).parts, data=text.encode("utf-8", "replace"))
+
+
+def _in_fork(job: Job, prints: int, answers: int, server: int, seal: str) -> None:
+    """Become the run of a job; never return."""
+    code = 1
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL if number != signal.SIGXFSZ else signal.SIG_IGN)
+        os.dup2(prints, 1)
+        os.dup2(prints, 2)
+        answers = _only_answers(answers)
+        folder = job["folder"]
+        temporary = os.path.join(folder, "tmp")
+        work = os.path.join(folder, "work")
+        os.environ.update(HOME=temporary, TMPDIR=temporary, PWD=work)
+        roots = [os.path.join(work, root) for root in job["roots"]]
+        before = filter(None, [os.environ.get("PYTHONPATH", "")])
+        os.environ["PYTHONPATH"] = os.pathsep.join([*roots, *before])
+        sys.path[:0] = roots
+        tempfile.tempdir = temporary  # it may be cached
+        os.chdir(work)
+        enter(folder, job["isolation"], job["cpu"], server)
+        code = _perform(job, answers, seal)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _perform(job: Job, answers: int, seal: str) -> int:
+    """Do the work of a job and return the exit code; what is found goes as JSON to `answers`.
+
+    The seal is known to nobody else, so code that ends the process, or writes an answer of its own, is not
+    taken for a run that came to its end.
+    """
+    found: dict[str, Any] = {}
+    if job["work"] == "witness":
+        from grader.extra.authoring.audit import witness
+
+        found, code = witness.search(job), 0
+    else:
+        from grader.extra.authoring.audit import driver
+
+        code = driver.run_tests(job, found)
+    data = json.dumps({"seal": seal, "found": found}).encode()
+    while data:
+        data = data[os.write(answers, data) :]
+    return code
+
+
+def _only_answers(answers: int) -> int:
+    """Close all descriptors but the first three and that of the answer, which becomes the fourth."""
+    if answers != 3:
+        os.dup2(answers, 3)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    os.set_inheritable(3, False)
+    sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    return 3
+
+
+class _Watch:
+    """Reads what a run prints and answers, until it ends, or is to be ended."""
+
+    def __init__(self, child: int, printed: int, answered: int, seconds: float) -> None:
+        self.child, self.deadline = child, time.monotonic() + seconds
+        self.files = {printed: bytearray(), answered: bytearray()}
+        self.printed, self.answered, self.count = printed, answered, 0
+        self.ended: tuple[int, Any] | None = None
+
+    def wait(self, orders: int) -> str:
+        """Return "" when the run has ended, or why it must be ended: "hung", "flooded" or "stopped"."""
+        open_files = set(self.files)
+        while True:
+            ready, _, _ = select.select(
+                [*open_files, orders], [], [], 0.05 if open_files and not self.ended else 0.002
+            )
+            if orders in ready and not _is_open(orders):
+                return "stopped"
+            for fd in open_files & set(ready):
+                if not self._read(fd):
+                    open_files.discard(fd)
+            if self.count > MOST_PRINTED or len(self.files[self.answered]) > LARGEST_ANSWER:
+                return "flooded"
+            if self.ended and not open_files & set(ready):
+                return ""  # a process that is left may hold the pipes open
+            if time.monotonic() > self.deadline:
+                return "hung"
+            if self.ended is None:
+                pid, status, used = os.wait4(self.child, os.WNOHANG)
+                if pid:
+                    self.ended = status, used
+
+    def _read(self, fd: int) -> bool:
+        part = os.read(fd, 1 << 16)
+        self.files[fd] += part
+        if fd == self.printed:
+            self.count += len(part)
+            del self.files[fd][: -2 * KEPT]
+        return bool(part)
+
+    def reap(self) -> tuple[int, float]:
+        """Return the exit code of the run, and the processor seconds that it used."""
+        for fd in self.files:
+            os.close(fd)
+        if self.ended is None:
+            _, status, used = os.wait4(self.child, 0)
+            self.ended = status, used
+        status, used = self.ended
+        return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+
+    def text(self) -> str:
+        return bytes(self.files[self.printed][-KEPT:]).decode("utf-8", "replace")
+
+    def answer(self, seal: str) -> Any:
+        """Return what was found, or None if the run did not come to its end."""
+        try:
+            answer = json.loads(bytes(self.files[self.answered]))
+            json.dumps(answer, ensure_ascii=False).encode()  # half a character cannot be written anywhere
+            return answer["found"] if secrets.compare_digest(answer["seal"], seal) else None
+        except (ValueError, RecursionError, TypeError, KeyError):
+            return None
+
+
+def _is_open(orders: int) -> bool:
+    """Return whether more jobs may come; nothing is written while a job runs."""
+    return bool(os.read(orders, 1))
+
+
+def _end_all(child: int) -> None:
+    """Stop all processes that the run has started until there are no new ones, then kill them."""
+    with contextlib.suppress(OSError):
+        os.killpg(child, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE
+    stopped: set[int] = set()
+    while new := _descendants() - stopped:
+        for pid in new:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGSTOP)
+        stopped |= new
+        if time.monotonic() > deadline:
+            break
+    while (left := _descendants()) and time.monotonic() < deadline + PATIENCE:
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in left - {child}:
+            with contextlib.suppress(OSError):
+                os.waitpid(pid, os.WNOHANG)
+        if left <= {child}:
+            break
+        time.sleep(0.005)
+
+
+def _descendants() -> set[int]:
+    """Return all processes below this one. Elsewhere than on Linux, none are found."""
+    found: set[int] = set()
+    queue = [os.getpid()]
+    while queue:
+        for pid in _children(queue.pop()):
+            if pid not in found:
+                found.add(pid)
+                queue.append(pid)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:
+                found += map(int, file.read().split())
+    return found
+
+
+def _keep(job: Job, folder: str) -> list[str]:
+    """Move plain files that a run has written to where the job wants them; return which."""
+    kept = []
+    for name, place in job["keep"].items():
+        path = os.path.join(folder, "tmp", name)
+        with contextlib.suppress(OSError):
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(fd, "rb") as file, open(place, "wb") as target:
+                if os.fstat(fd).st_size <= TOO_LARGE:
+                    shutil.copyfileobj(file, target)
+                    kept.append(name)
+    return kept
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1:])
