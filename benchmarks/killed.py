@@ -38,7 +38,7 @@ import hashlib, itertools, sys
 from pathlib import Path
 from types import SimpleNamespace
 from grader.course.state import CourseState
-from grader.extra.page.kata_view import Document
+from grader.extra.page.editor import Document
 from grader.extra.page.workplace import History
 exercises, file = map(Path, sys.argv[1:3])
 state = CourseState(SimpleNamespace(exercises=exercises))

@@ -13,6 +13,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -64,12 +65,39 @@ def importable(reference: types.ModuleType) -> Iterator[None]:
 
 Definition = ast.FunctionDef | ast.ClassDef
 OTHER_WAY = "Another way: "  # begins the docstring of a variant that students read about after a pass
+SAME_WAY = 0.8  # from which likeness a variant is what the student wrote
 
 
-def other_way(course: Course, info: KataInfo) -> str:
-    """Return the first line of the first variant's docstring that is written for students; "" if none is."""
+def other_way(course: Course, info: KataInfo, source: str = "") -> str:
+    """Return the first line of the docstring of a variant that is written for students: of the one that is
+    least like `source`. It is "" if there is none, or none that differs from it."""
     path = course.solution(info, "variants")
-    return next((title for title, _ in other_ways(read(path) if path.is_file() else "")), "")
+    ways = list(other_ways(read(path) if path.is_file() else ""))
+    if not source or not ways:
+        return ways[0][0] if ways else ""
+    likeness, title = min((_likeness(code, source), title) for title, code in ways)
+    return title if likeness < SAME_WAY else ""
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return how much of two codes is alike, from 0 to 1, whatever their names, docstrings and layout."""
+    return SequenceMatcher(None, _steps(one), _steps(other), autojunk=False).ratio()
+
+
+def _steps(source: str) -> list[str]:
+    """Return the kinds of nodes inside the functions of a code, and the attributes that they name."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    functions = (node for node in tree.body if isinstance(node, Definition))
+    bodies = (node for one in functions for node in one.body if not _is_text(node))
+    nodes = (node for body in bodies for node in ast.walk(body))
+    return [node.attr if isinstance(node, ast.Attribute) else type(node).__name__ for node in nodes]
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def other_ways(variants: str) -> Iterator[tuple[str, str]]:

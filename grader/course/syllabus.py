@@ -74,6 +74,7 @@ class Syllabus:
     katas: dict[str, Effort] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    tracks: dict[str, str] = field(default_factory=dict)  # what each is for, in a sentence
 
     def limited_to(self, names: list[str]) -> Syllabus:
         """Return the syllabus of these katas alone; a plan that loses one is left out."""
@@ -126,7 +127,7 @@ def _require_valid(found: dict[str, Any]) -> None:
     if unknown:
         raise CourseError(
             f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
-            " there are title, about, by_hand, reveal, see, [path], [katas], [plans] and [aliases]."
+            " there are title, about, by_hand, reveal, see, [path], [tracks], [katas], [plans] and [aliases]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
@@ -147,6 +148,11 @@ def _require_valid(found: dict[str, Any]) -> None:
     _require_table(found.get("plans", {}), "plans", _wrong_plan, names)
     _require_aliases(found.get("aliases", {}), names)
     _require_order(found.get("katas", {}), found.get("plans", {}), names)
+    tracks = found.get("tracks", {})
+    if not isinstance(tracks, dict) or any(
+        track not in path or not isinstance(text, str) for track, text in tracks.items()
+    ):
+        raise CourseError(f"{FILE.as_posix()} holds in [tracks] a text in quotes for tracks of [path].")
 
 
 def _require_own_folder(see: object) -> None:

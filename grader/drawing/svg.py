@@ -12,7 +12,7 @@ from math import isfinite
 from grader.drawing import largest_size, short_label
 from grader.report import Panel, Picture
 
-CELL = {"mask": (22, 22), "matrix": (72, 22)}  # width and height
+CELL = {"mask": (22, 22), "matrix": (84, 22)}  # width and height, with room for a cross before a number
 TALL = 22  # the height of a bar
 LABEL = 7  # characters of a label of a row
 TITLE = 8  # the width of a character of a title, at most

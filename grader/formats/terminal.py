@@ -79,7 +79,7 @@ def in_ascii(text: str) -> str:
 def _kata(kata: KataReport, view: View) -> list[str]:
     failed = account.wrong(kata)
     if view.detail == "snippet":
-        return _snippet(failed)
+        return _snippet([*(cause.first for cause in account.causes(kata)), *failed])  # the one that is shown
     if failed and view.detail == "normal":
         head = _headline if kata.status == "passed" else _score
         return [head(kata, view), *_parts(kata, view), *_failed(kata, view)]

@@ -18,7 +18,7 @@ from grader.course.catalog import Course, CourseError
 from grader.course.files import NotReadable, read_file, safe_parts
 from grader.course.state import BEST, STUBS, CourseState, Versions, file_digest
 from grader.extra.kata import kata
-from grader.extra.page.kata_view import Document
+from grader.extra.page.editor import Document
 from grader.extra.page.workplace import History
 from grader.extra.show import command as speak
 

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from grader.course.catalog import Course
-from grader.course.known_solutions import excerpt, other_way
+from grader.course.known_solutions import excerpt, other_way, standalone_sources
 from grader.mistakes import crude, level_of, subtle
 
 MODULE = """
@@ -105,3 +105,12 @@ def test_at_least_twenty_katas_have_another_way_in_words():
     assert len(found) >= 20
     assert all(way.endswith(".") for way in found)
     assert not [way for way in found if "(" in way.replace("log(p)", "") or "np." in way or "torch." in way]
+
+
+def test_another_way_is_the_one_that_is_least_like_a_students():
+    course = Course(Path(__file__).resolve().parents[2])
+    softmax = course.kata_info("softmax")
+    told = "Another way: subtract the logarithm of the sum of exponentials, then take exp."
+    known = standalone_sources(course, softmax, "variants")
+    assert other_way(course, softmax, known["works_on_one_copy"]) == told
+    assert other_way(course, softmax, known["subtracts_the_log_of_the_sum"]) == ""  # it is that one

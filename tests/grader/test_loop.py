@@ -269,9 +269,7 @@ def test_a_pass_says_how_near_the_model_is_to_a_text(run, save, monkeypatch):
 
     assert "1 of 2 until your model speaks: grade speak" in speech(["double", "center"], {"double": "mask"})
     assert "until your model speaks" not in speech(["center"], {})
-    assert "See what it does in a text: grade speak --without mask" in speech(
-        ["double"], {"double": "mask"}
-    )
+    assert "See what it does in a text: grade speak --without mask" in speech(["double"], {"double": "mask"})
     assert "Your model speaks: grade speak" in speech(["double"], {})
 
 

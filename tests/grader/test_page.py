@@ -20,7 +20,7 @@ from grader.course.catalog import Course
 from grader.extra.notebooks.notebook import to_markdown
 from grader.extra.page.command import without_secret
 from grader.extra.show.speech import Wish
-from grader.report import CheckReport, KataReport, Place, Repair
+from grader.report import CheckReport, KataReport, Mistake, Place, Repair
 from grader.worker.protocol.channel import MAGIC, PREFIX, ChannelClosed, ChannelCut, Frames
 from grader.worker.protocol.codec import Malformed
 
@@ -33,12 +33,13 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from grader.extra.page import kata_view, messages
+from grader.extra.page import editor, messages, questions
+from grader.extra.page.editor import Document
 from grader.extra.page.judges import ENDED, Judge, Judges, end
 from grader.extra.page.jupyter import TOKEN, setup
-from grader.extra.page.kata_view import MARKDOWN, Document
 from grader.extra.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
 from grader.extra.page.server import POLICY, Address, Guard, free_address
+from grader.extra.page.statement_view import MARKDOWN, rendered
 from grader.extra.page.workplace import MOST, History
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
@@ -159,37 +160,43 @@ def test_places_of_a_report_are_underlined_and_explained():
     place = Place(2, "    return g(x)", 11, 15)
     failed = CheckReport("a", "A.", "error", 0, 100, "NameError: no g", place=place)
     report = KataReport("f", "a", "failed", 100, checks=(failed,))
-    marks = kata_view.marks_of(report)
-    assert kata_view.decorations(text, marks) == [
-        {"kind": "mark", "from": 21, "to": 25, "class": "in-question"}
-    ]
+    marks = editor.marks_of(report)
+    assert editor.decorations(text, marks) == [{"kind": "mark", "from": 21, "to": 25, "class": "in-question"}]
     assert text[21:25] == "g(x)"
-    assert kata_view.tooltips(marks) == {2: "NameError: no g"}
+    assert editor.tooltips(marks) == {2: "NameError: no g"}
 
 
 def test_what_a_search_has_found_is_underlined_too():
     repair = Repair("an axis", Place(1, "x = y.sum(0)", 10, 11))
     report = KataReport("f", "a", "failed", 100, repairs=(repair,))
-    assert kata_view.decorations("x = y.sum(0)", kata_view.marks_of(report))[0]["from"] == 10
-    assert kata_view.tooltips(kata_view.marks_of(report)) == {
+    assert editor.decorations("x = y.sum(0)", editor.marks_of(report))[0]["from"] == 10
+    assert editor.tooltips(editor.marks_of(report)) == {
         1: "Changing only this spot makes every check pass: an axis."
     }
 
 
 def test_a_line_without_columns_is_underlined_whole_and_one_that_is_gone_is_not():
     marks = [
-        kata_view.Mark(Place(1, "  x"), "a"),
-        kata_view.Mark(Place(9, "y"), "b"),
-        kata_view.Mark(Place(2, ""), "c"),
+        editor.Mark(Place(1, "  x"), "a"),
+        editor.Mark(Place(9, "y"), "b"),
+        editor.Mark(Place(2, ""), "c"),
     ]
-    assert kata_view.decorations("  x = 1\n\n", marks) == [
+    assert editor.decorations("  x = 1\n\n", marks) == [
         {"kind": "mark", "from": 2, "to": 7, "class": "in-question"}
     ]
 
 
+def test_the_place_of_the_first_cause_comes_first():
+    named = Mistake("m", "It is a known mistake.", certain=True)
+    late = CheckReport("b", "B.", "failed", 0, 100, "B fails.", place=Place(2, "  y"), mistake=named)
+    early = CheckReport("a", "A.", "error", 0, 100, "NameError: no x", place=Place(1, "  x"))
+    report = KataReport("f", "a", "failed", 200, checks=(early, late))
+    assert [mark.place.line for mark in editor.marks_of(report)] == [2, 1]
+
+
 def test_the_line_of_a_syntax_error_is_underlined():
     report = KataReport("f", "a", "error", 100, message="f.py, line 2: never closed.", excerpt="x = (")
-    assert [mark.place.line for mark in kata_view.marks_of(report)] == [2]
+    assert [mark.place.line for mark in editor.marks_of(report)] == [2]
 
 
 # --- questions ---
@@ -208,28 +215,41 @@ SCALE = 2 / 3
 
 
 def test_questions_have_their_text_and_what_was_answered():
-    assert kata_view.asked_in(PAGE) == [
-        kata_view.Asked("STUDENT", "your login", ""),
-        kata_view.Asked("SHAPE_OF_Q", "The shape of Q, in the order of the paper.", ""),
-        kata_view.Asked("SCALE", "", "2 / 3"),
+    assert questions.asked_in(PAGE) == [
+        questions.Asked("STUDENT", "your login", ""),
+        questions.Asked("SHAPE_OF_Q", "The shape of Q, in the order of the paper.", ""),
+        questions.Asked("SCALE", "", "2 / 3"),
     ]
-    assert kata_view.asked_in("x = (") == []
+    assert questions.asked_in("x = (") == []
 
 
 def test_an_answer_is_written_where_the_question_stands():
-    text = kata_view.with_answer(PAGE, "SHAPE_OF_Q", " (2, 3) ")
-    text = kata_view.with_answer(text, "STUDENT", "Ada 'the' Löwe")
-    text = kata_view.with_answer(text, "SCALE", "")
+    text = questions.with_answer(PAGE, "SHAPE_OF_Q", " (2, 3) ")
+    text = questions.with_answer(text, "STUDENT", "Ada 'the' Löwe")
+    text = questions.with_answer(text, "SCALE", "")
     assert "SHAPE_OF_Q = (2, 3)\n" in text
     assert "STUDENT = \"Ada 'the' Löwe\"  # your login\n" in text
     assert "SCALE = ...\n" in text
-    assert kata_view.asked_in(text)[0].value == "Ada 'the' Löwe"
+    assert questions.asked_in(text)[0].value == "Ada 'the' Löwe"
+
+
+def test_a_login_chooses_its_row_of_numbers():
+    table = "A page.\n\n    row  batch  heads\n    0    5      8\n    1    7      2\n"
+    assert questions.numbers_of(table, "") == (0, {"batch": "5", "heads": "8"})
+    assert questions.numbers_of(table, "a") == (1, {"batch": "7", "heads": "2"})
+    assert questions.numbers_of("A page.", "a") == (0, {})
+
+
+def test_a_name_that_nothing_defines_is_refused_and_one_of_the_file_is_not():
+    with pytest.raises(ValueError, match="abc is no name of this page"):
+        questions.with_answer(PAGE, "SCALE", "abc")
+    assert "SCALE = ROW + max(2, 3)\n" in questions.with_answer(PAGE, "SCALE", "ROW + max(2, 3)")
 
 
 @pytest.mark.parametrize("value", ["(2,", "x = 1", "1\n\nimport os", "1) + (2", "2; import os", "#"])
 def test_what_is_no_value_is_refused(value):
     with pytest.raises(SyntaxError):
-        kata_view.with_answer(PAGE, "SCALE", value)
+        questions.with_answer(PAGE, "SCALE", value)
 
 
 # --- who is let in ---
@@ -471,6 +491,15 @@ def test_a_statement_is_shown_by_a_few_elements_alone():
     assert len(re.findall("<pre>", shown)) == 1  # no line of the example ends it
 
 
+def test_a_statement_has_its_shapes_its_warning_and_its_pictures_where_they_belong():
+    shown = rendered(
+        "Title.\n\nThe x [..., T] is `[a, b]`.\n\n    m = [[1, 2], [3, 4]]\n\nWhat goes wrong: <b>.\n"
+    )
+    assert '<code class="shape">[..., T]</code> is <code>[a, b]</code>' in shown
+    assert shown.index("</pre><figure>") < shown.index('<p class="callout"><strong>What goes wrong:')
+    assert "&lt;b&gt;" in shown
+
+
 def test_in_wsl_the_address_is_one_that_windows_forwards(monkeypatch):
     monkeypatch.setenv("WSL_DISTRO_NAME", "Ubuntu")
     assert Address(8000, path="/x").new_url().startswith("http://localhost:8000/x/?code=")
@@ -518,7 +547,7 @@ def test_a_judge_says_what_grade_says(tiny_course):
         stub.write_text(RIGHT)
         [found] = ask(Grade(3, "double"))
         assert found.report.status == "passed"
-        assert found.changed.startswith("double   ")
+        assert found.was == "0 / 10"
         [tried] = ask(
             Try(4, "double", "from double import double\nprint('hi')\nimport numpy as np\ndouble(np.eye(2))")
         )

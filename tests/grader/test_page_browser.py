@@ -22,7 +22,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from grader.extra.page.kata_view import LOST
+from grader.extra.page.editor import LOST
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +37,7 @@ WRONG = """\
         raise ValueError("fewer keys than queries")
     return np.tri(query_len, key_len, dtype=bool)
 """
+WRONG_SCORE = "✗ 5 / 10"
 RIGHT = WRONG.replace("key_len, dtype", "key_len, key_len - query_len, dtype")
 
 
@@ -50,10 +51,9 @@ def course(tmp_path_factory):
     return root
 
 
-@pytest.fixture(scope="module")
-def address(course):
-    """The address that `grade page` prints; it is ended by Ctrl-C, which leaves no process behind."""
-    words = [sys.executable, "-P", "-m", "grader.cli.grade", "page", "--course", str(course)]
+def start(course, *options):
+    """Start `grade page`, and return its process and the address that it prints."""
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "page", "--course", str(course), *options]
     # without a screen, and without what tells NiceGUI that it is tested
     taken = ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "PYTEST_CURRENT_TEST")
     environment = {name: value for name, value in os.environ.items() if name not in taken}
@@ -61,9 +61,20 @@ def address(course):
     url = re.search(r"http://\S+", server.stdout.readline())[0]
     assert server.stdout.readline() == "Ctrl-C ends it.\n"
     assert server.stdout.readline() == "No browser can be started here; open the address in one.\n"
-    yield url
+    return server, url
+
+
+def stop(server):
     server.send_signal(signal.SIGINT)
     assert server.wait(SECONDS) == 0
+
+
+@pytest.fixture(scope="module")
+def address(course):
+    """The address that `grade page` prints; it is ended by Ctrl-C, which leaves no process behind."""
+    server, url = start(course)
+    yield url
+    stop(server)
     left = subprocess.run(
         ["pgrep", "-f", f"grader.extra.page.judge.*{course}"], capture_output=True, text=True
     )
@@ -126,6 +137,11 @@ def press(browser, *keys):
         ActionChains(browser).send_keys(key).perform()
 
 
+def tool(browser, name):
+    """Open or close a panel below the editor."""
+    browser.find_element(By.CSS_SELECTOR, f".toolbar [aria-controls=panel-{name}]").click()
+
+
 def leave(browser):
     press(browser, Keys.ESCAPE)
     time.sleep(0.3)  # until the keys of the page are on
@@ -145,10 +161,15 @@ def test_a_kata_is_solved_by_typing_with_two_mistakes_on_the_way(visit, course):
     assert underlined(browser)
     write(browser, source.replace(BODY, WRONG))
     assert "stale" in browser.find_element(By.CSS_SELECTOR, ".shown").get_attribute("class")
-    scores(browser, "✗ 3 / 10")
+    scores(browser, WRONG_SCORE)
     assert browser.find_elements(By.CSS_SELECTOR, ".verdict svg.drawing")
-    cause = browser.find_element(By.CSS_SELECTOR, ".verdict .cause").text
-    assert "cache" in cause
+    headline = browser.find_element(By.CSS_SELECTOR, ".verdict .headline").text
+    assert headline.startswith("With a cache the triangle sits in the wrong corner")
+    told = browser.find_element(By.CSS_SELECTOR, ".verdict").text
+    assert "5 of 14 checks fail, one reason" in told
+    assert told.index("causal_mask(2, 3)") < told.index(
+        "Every entry equals the reference."
+    )  # the law is last
     write(browser, source.replace(BODY, RIGHT))
     scores(browser, "✓ 10 / 10")
     assert file.read_text() == source.replace(BODY, RIGHT)
@@ -199,7 +220,7 @@ def test_when_both_have_changed_it_one_is_asked_and_nothing_is_lost(visit, cours
     assert file.read_text() == theirs
     browser.find_element(By.XPATH, f"//button[text()='{choice}']").click()
     takes = choice.startswith("Take")
-    scores(browser, "✓ 10 / 10" if takes else "✗ 3 / 10")
+    scores(browser, "✓ 10 / 10" if takes else WRONG_SCORE)
     assert file.read_text() == (theirs if takes else mine)
     [aside] = (course / ".dojo/replaced").iterdir()
     assert aside.read_text() == (mine if takes else theirs)
@@ -237,20 +258,42 @@ def test_a_page_of_questions_is_a_form(visit, course):
     browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys("(3, 6", Keys.ENTER)
     wait(
         browser,
-        lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".questions .bad").text,
+        lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".questions .q-field--error").text,
     )
     browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys(", 5, 24)", Keys.ENTER)
     scores(browser, "✗ 2 / 8")
     assert "SHAPE_OF_Q = (3, 6, 5, 24)" in file.read_text()
     assert "STUDENT = 'ada'" in file.read_text()
+    marks = {one.text for one in browser.find_elements(By.CSS_SELECTOR, ".questions .mark")}
+    assert marks == {"", "✓ right", "✗ wrong"}  # the login has no mark
+
+
+def test_what_is_no_value_is_refused_at_its_field_and_costs_no_other_answer(visit, course):
+    browser, file = visit("/kata/attention_questions"), stub(course, "attention_questions")
+    scores(browser, "·")
+    browser.find_element(By.ID, "answer-SCALE").send_keys("abc")
+    wait(
+        browser, lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".questions .q-field--error").text
+    )
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".questions .q-field--error")) == 1
+    browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys("(5, 8, 4, 14)")
+    wait(browser, lambda _: "SHAPE_OF_Q = (5, 8, 4, 14)" in file.read_text())
+    assert "abc" not in file.read_text()
+    browser.find_element(By.ID, "answer-SCALE").send_keys(Keys.CONTROL, "a", Keys.NULL, "2")
+    wait(browser, lambda _: "SCALE = 2" in file.read_text())
+    assert browser.find_elements(By.CSS_SELECTOR, ".questions .q-field--error") == []
 
 
 def test_what_fails_can_be_tried(visit, course):
     browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
     file.write_text(file.read_text().replace(BODY, WRONG))
-    scores(browser, "✗ 3 / 10")
-    browser.find_element(By.XPATH, "//button[text()='Try this case']").click()
-    wait(browser, lambda b: "causal_mask(" in b.find_element(By.CSS_SELECTOR, ".lines").text)
+    scores(browser, WRONG_SCORE)
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".verdict").text)
+    shown = browser.find_element(By.CSS_SELECTOR, ".verdict dd").text
+    browser.find_element(By.XPATH, "//button[.='Case']").click()
+    wait(
+        browser, lambda b: shown in b.find_element(By.CSS_SELECTOR, ".lines").text
+    )  # the call of the verdict
     wait(browser, lambda b: "It printed" in b.find_element(By.CSS_SELECTOR, ".try").text)
     browser.find_element(By.CSS_SELECTOR, ".lines .cm-content").click()
     ActionChains(browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
@@ -266,16 +309,20 @@ def test_versions_hints_and_the_stub_come_back(visit, course):
     write(browser, source.replace(BODY, RIGHT))
     scores(browser, "✓ 10 / 10")
     write(browser, source.replace(BODY, WRONG))
-    scores(browser, "✗ 3 / 10")
+    scores(browser, WRONG_SCORE)
     leave(browser)
     press(browser, "h")
     wait(browser, lambda b: "Hint " in b.find_element(By.CSS_SELECTOR, ".hints").text)
     press(browser, "u")
     scores(browser, "✓ 10 / 10")
-    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    tool(browser, "history")
     wait(browser, lambda b: len(b.find_elements(By.CSS_SELECTOR, ".version")) == 3)
-    browser.find_elements(By.CSS_SELECTOR, ".version button")[1].click()
-    scores(browser, "✗ 3 / 10")
+    second = browser.find_elements(By.CSS_SELECTOR, ".version")[1]
+    second.find_element(By.XPATH, ".//button[.='Compare']").click()
+    changed = wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".diff .added, .diff .removed"))
+    assert [line.text[0] for line in changed] == ["-", "+"]
+    second.find_element(By.XPATH, ".//button[.='Bring back']").click()
+    scores(browser, WRONG_SCORE)
     browser.find_element(By.XPATH, "//button[text()='Stub again']").click()
     wait(browser, lambda b: b.find_element(By.XPATH, "//button[text()='Bring it back']").is_displayed())
     browser.find_element(By.XPATH, "//button[text()='Bring it back']").click()
@@ -292,7 +339,7 @@ def test_what_cannot_be_read_is_told_and_kept(visit, course):
     assert "state.json is damaged: it is kept under another name" in browser.find_element(By.ID, "main").text
     browser = visit("/kata/causal_mask")
     scores(browser, "·")
-    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    tool(browser, "history")
     told = "An earlier history cannot be read; it is kept in"
     wait(browser, lambda b: told in b.find_element(By.CSS_SELECTOR, ".history").text)
     assert [file.read_text() for file in history.parent.glob("causal_mask.json.damaged-*")] == ["{"]
@@ -347,7 +394,7 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     if path == "/speak":
         wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".remarks p"))
     elif "causal" in path:
-        scores(browser, "✗ 3 / 10")
+        scores(browser, WRONG_SCORE)
     elif path != "/":
         scores(browser, "·")
     time.sleep(0.5)
@@ -357,6 +404,354 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     told = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
     assert told == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+# --- nothing typed is lost ---
+
+
+def told(browser):
+    return browser.find_element(By.CSS_SELECTOR, ".problem").text
+
+
+def undo(browser):
+    browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+
+
+def test_a_file_that_cannot_be_written_is_said_until_it_is_written(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source, folder = file.read_text(), file.parent
+    elsewhere = folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(elsewhere)  # which is not followed
+    try:
+        write(browser, source.replace(BODY, RIGHT))
+        wait(browser, lambda b: "is not written. Your text is kept here" in told(b))
+        time.sleep(3)  # it stays, over several attempts
+        assert "is not written. Your text is kept here" in told(browser)
+        assert "key_len - query_len" in browser.find_element(By.CSS_SELECTOR, ".editor").text
+        assert file.read_text() == source
+    finally:
+        folder.unlink()
+        elsewhere.rename(folder)
+    scores(browser, "✓ 10 / 10")  # without another key
+    assert told(browser) == ""
+    assert file.read_text() == source.replace(BODY, RIGHT)
+
+
+def test_an_answer_is_in_the_file_before_the_page_is_checked(visit, course):
+    browser, file = visit("/kata/attention_questions"), stub(course, "attention_questions")
+    scores(browser, "·")
+    browser.find_element(By.ID, "answer-SCALE").send_keys("24 ** 0.5")
+    wait(browser, lambda _: "SCALE = 24 ** 0.5" in file.read_text())
+    browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys("(3, 6")
+    wait(browser, lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".questions").text)
+    browser.refresh()
+    scores(browser, "✗")
+    kept = {"SCALE": "24 ** 0.5", "SHAPE_OF_Q": "(3, 6"}
+    for name, value in kept.items():
+        assert browser.find_element(By.ID, f"answer-{name}").get_attribute("value") == value
+    browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys(")")  # for the tests after this one
+    wait(browser, lambda _: "SHAPE_OF_Q = (3, 6)" in file.read_text())
+
+
+def test_what_is_typed_after_the_server_has_ended_is_offered(browser, course):
+    shutil.copytree(ROOT / "exercises", course / "exercises", dirs_exist_ok=True)
+    server, url = start(course)
+    port = url.split(":")[2].partition("/")[0]
+    try:
+        browser.get(url)
+        wait(browser, lambda b: b.find_elements(By.ID, "main"))
+        browser.get(url.partition("/?")[0] + "/kata/causal_mask")
+        scores(browser, "·")
+        source = stub(course, "causal_mask").read_text()
+        write(browser, source.replace(BODY, WRONG))
+        scores(browser, WRONG_SCORE)
+        server.kill()
+        server.wait()
+        server, _ = start(course, "--port", port)  # on the same port, as a server that is started again
+        write(browser, source.replace(BODY, RIGHT))
+        panel = browser.find_element(By.ID, "lost")
+        wait(browser, lambda _: panel.is_displayed())
+        assert "open the address that the terminal prints now" in panel.text
+        area = panel.find_element(By.TAG_NAME, "textarea")
+        wait(browser, lambda _: area.get_property("value") == source.replace(BODY, RIGHT))
+    finally:
+        browser.get("about:blank")
+        stop(server)
+
+
+def test_a_tab_that_is_loaded_again_offers_what_the_lost_server_did_not_get(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    browser.execute_cdp_cmd("Network.enable", {})
+    offline = {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    browser.execute_script("socket.io.opts.reconnection = false; socket.io.engine.close()")
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
+    write(browser, source.replace(BODY, RIGHT))
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", offline | {"offline": False})
+    browser.refresh()
+    panel = wait(browser, lambda b: b.find_element(By.ID, "lost"))
+    wait(browser, lambda _: panel.is_displayed())
+    assert file.read_text() == source
+    panel.find_element(By.XPATH, ".//button[text()='Put it into the editor']").click()
+    scores(browser, "✓ 10 / 10")
+    assert file.read_text() == source.replace(BODY, RIGHT)
+
+
+def test_a_file_that_is_deleted_leaves_its_text_and_every_step_of_the_editor(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    mine, theirs = source.replace(BODY, WRONG), source.replace(BODY, RIGHT)
+    write(browser, mine)
+    scores(browser, WRONG_SCORE)
+    file.unlink()
+    wait(browser, lambda b: "was deleted by another program. Your text is kept here" in told(b))
+    assert "np.tri(query_len, key_len, dtype=bool)" in browser.find_element(By.CSS_SELECTOR, ".editor").text
+    browser.find_element(By.XPATH, "//button[text()='Write it again']").click()
+    wait(browser, lambda b: told(b) == "" and file.exists())
+    assert file.read_text() == mine
+    file.write_text(theirs)
+    scores(browser, "✓ 10 / 10")
+    undo(browser)  # what another program wrote
+    wait(browser, lambda _: file.read_text() == mine)
+    undo(browser)  # what was typed before
+    wait(browser, lambda _: file.read_text() == source)
+
+
+# --- code first ---
+
+
+def columns(browser):
+    """Return how many characters of a line the editor shows."""
+    return browser.execute_script(
+        "const view = document.querySelector('.editor'), line = view.querySelector('.cm-line');"
+        "const probe = line.cloneNode(); probe.textContent = 'x'.repeat(100);"
+        "probe.style.display = 'inline-block';"
+        "line.parentNode.append(probe); const wide = probe.getBoundingClientRect().width - 8; probe.remove();"
+        "const gutters = view.querySelector('.cm-gutters').offsetWidth;"
+        "return Math.floor((view.querySelector('.cm-scroller').clientWidth - gutters - 8) / wide * 100)"
+    )
+
+
+def resize(browser, width, height=900):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 400}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+@pytest.mark.parametrize("width", [1440, 1920])
+def test_the_editor_shows_the_code_with_88_columns_and_the_statement_beside_it(visit, width):
+    browser = visit("/kata/softmax")
+    resize(browser, width)
+    scores(browser, "·")
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".editor .cm-foldPlaceholder"))
+    code = browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").text
+    assert "The statement stands beside" in code
+    assert "Attention compares" not in code
+    assert browser.find_element(By.CSS_SELECTOR, ".cm-activeLine").text.strip() == "raise NotImplementedError"
+    assert columns(browser) >= 88
+    assert browser.execute_script("return document.documentElement.scrollHeight <= innerHeight")
+
+
+def test_the_columns_can_be_dragged_and_the_statement_put_away(visit):
+    browser = visit("/kata/softmax")
+    scores(browser, "·")
+    statement = browser.find_element(By.CSS_SELECTOR, ".kata > .statement")
+    divider = browser.find_element(By.CSS_SELECTOR, ".divider")
+    before = statement.size["width"]
+    ActionChains(browser).drag_and_drop_by_offset(divider, 100, 0).perform()
+    assert abs(statement.size["width"] - before - 100) < 12
+    divider.send_keys(Keys.ARROW_LEFT)
+    assert statement.size["width"] < before + 95
+    browser.find_element(By.CSS_SELECTOR, "[data-act=fold]").click()
+    assert statement.size["width"] < 60
+    browser.refresh()
+    scores(browser, "·")
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".kata > .statement").size["width"] < 60)
+    browser.find_element(By.CSS_SELECTOR, "[data-act=fold]").click()
+    browser.execute_script("localStorage.clear()")
+
+
+def test_on_a_phone_there_are_tabs_and_the_score_is_always_in_sight(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    resize(browser, 375, 700)
+    file.write_text(file.read_text().replace(BODY, WRONG))
+    for name, shown in (("code", ".work"), ("verdict", ".result"), ("statement", ".statement")):
+        browser.find_element(By.CSS_SELECTOR, f".tabs [data-name={name}]").click()
+        seen = {
+            kind: browser.find_element(By.CSS_SELECTOR, f".kata > {kind}").is_displayed()
+            for kind in (".work", ".result", ".statement")
+        }
+        assert seen == {kind: kind == shown for kind in seen}
+        wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".tabs").text.endswith(WRONG_SCORE))
+
+
+def test_a_pass_shows_what_comes_next_and_how_far_one_is(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    file.write_text(file.read_text().replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    shown = browser.find_element(By.CSS_SELECTOR, ".verdict").text
+    assert "1 of 9 katas of attention pass" in shown
+    assert "1 of 6 katas until your functions write a text" in shown
+    primary = browser.find_elements(By.CSS_SELECTOR, "#main .first")
+    assert [one.text for one in primary] == ["Next: padding_mask →"]
+    primary[0].click()
+    wait(browser, lambda b: b.current_url.endswith("/kata/padding_mask"))
+
+
+def test_the_statement_is_that_of_the_course_whatever_a_docstring_says(visit):
+    browser = visit("/kata/causal_mask")
+    scores(browser, "·")
+    write(
+        browser, '"""My own notes."""\n\n\ndef causal_mask(query_len, key_len=None):\n    return query_len\n'
+    )
+    scores(browser, "✗")
+    browser.refresh()
+    scores(browser, "✗")
+    statement = browser.find_element(By.CSS_SELECTOR, ".statement").text
+    assert "must not read the token it is asked to predict" in statement
+    assert "My own notes" not in statement
+
+
+def test_who_comes_by_tab_leaves_by_tab_and_alters_nothing(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    in_editor = "return document.activeElement.classList.contains('cm-content')"
+    browser.find_element(By.CSS_SELECTOR, ".divider").send_keys("")
+    for _ in range(6):
+        press(browser, Keys.TAB)
+        if browser.execute_script(in_editor):
+            break
+    assert browser.execute_script(in_editor)
+    press(browser, Keys.TAB)
+    assert not browser.execute_script(in_editor)
+    assert "Escape, then Tab leaves" in browser.find_element(By.CSS_SELECTOR, ".cm-content").accessible_name
+    browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
+    press(browser, Keys.TAB)  # who has begun to write indents
+    wait(browser, lambda _: file.read_text() != source)
+    press(browser, Keys.ESCAPE, Keys.TAB)
+    assert not browser.execute_script(in_editor)
+
+
+def test_what_runs_for_ever_shows_its_seconds_and_can_be_stopped(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    press(browser, "t")
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".lines .cm-content").is_displayed())
+    browser.find_element(By.CSS_SELECTOR, ".lines .cm-content").click()
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
+    browser.execute_cdp_cmd("Input.insertText", {"text": "while True: pass"})
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+    wait(
+        browser, lambda b: b.find_element(By.XPATH, "//*[contains(@class, 'try')]//button[.='Stop']")
+    ).click()
+    wait(browser, lambda b: "Stopped." in b.find_element(By.CSS_SELECTOR, ".panel.try").text)
+    write(browser, file.read_text().replace(BODY, "    while True:\n        pass\n"))
+    status = browser.find_element(By.CSS_SELECTOR, ".status")
+    wait(browser, lambda _: re.search(r"Judging …\s[12] s", status.text))
+    status.find_element(By.TAG_NAME, "button").click()
+    wait(browser, lambda _: status.text == "Stopped. The next change is judged again.")
+    write(browser, file.read_text().replace("    while True:\n        pass\n", RIGHT))
+    scores(browser, "✓ 10 / 10")
+
+
+def test_the_path_says_in_words_how_a_kata_stands(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    source = file.read_text()
+    file.write_text(source.replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    file.write_text(source.replace(BODY, WRONG))
+    scores(browser, WRONG_SCORE)
+    browser.get(browser.current_url.partition("/kata")[0] + "/")
+    line = wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, "a[href$='/kata/causal_mask']"))
+    assert "5 of 10, passed before" in line.text
+    assert line.find_element(By.CSS_SELECTOR, "[role=img]").get_attribute("aria-label") == "passed before"
+    assert "Every token looks at the others" in browser.find_element(By.CSS_SELECTOR, ".track").text
+
+
+def test_what_can_be_opened_has_a_triangle(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    file.write_text(file.read_text().replace(BODY, WRONG))
+    scores(browser, WRONG_SCORE)
+    styles = (
+        "return [...document.querySelectorAll('summary')].map((one) => getComputedStyle(one)).map((one) =>"
+    )
+    found = browser.execute_script(f"{styles} [one.display, one.listStyleType])")
+    assert len(found) >= 3
+    assert {tuple(one) for one in found} <= {
+        ("list-item", "disclosure-closed"),
+        ("list-item", "disclosure-open"),
+    }
+
+
+def test_files_elsewhere_are_remembered_for_the_path(browser, course, tmp_path):
+    mine = tmp_path / "mine"
+    shutil.copytree(ROOT / "exercises", mine)
+    file = mine / "attention" / "causal_mask.py"
+    file.write_text(file.read_text().replace(BODY, RIGHT))
+    server, url = start(course, "--exercises", str(mine))
+    try:
+        browser.get(url)
+        wait(browser, lambda b: b.find_elements(By.ID, "main"))
+        browser.get(url.partition("/?")[0] + "/kata/causal_mask")
+        scores(browser, "✓ 10 / 10")
+        browser.get(url.partition("/?")[0] + "/")
+        wait(browser, lambda b: "1 of 69 katas pass" in b.find_element(By.ID, "main").text)
+    finally:
+        browser.get("about:blank")
+        stop(server)
+
+
+def test_a_file_that_changes_all_the_time_costs_nothing_that_is_typed(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    mine, ends = source.replace(BODY, RIGHT), threading.Event()
+
+    def change():
+        number = 0
+        while not ends.wait(0.1):
+            number += 1
+            file.write_text(f"{source}\n# {number}\n")
+
+    other = threading.Thread(target=change)
+    other.start()
+    try:
+        write(browser, mine)
+        wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".conflict").is_displayed())
+    finally:
+        ends.set()
+        other.join()
+    assert "key_len - query_len" in browser.find_element(By.CSS_SELECTOR, ".editor").text
+    browser.find_element(By.XPATH, "//button[text()='Keep what is here']").click()
+    scores(browser, "✓ 10 / 10")
+    assert file.read_text() == mine
+
+
+def test_the_first_kata_is_done_by_keyboard_alone(visit, course):
+    browser, file = visit("/"), stub(course, "softmax")
+    wait(browser, lambda b: b.switch_to.active_element.text == "Begin: softmax")
+    press(browser, Keys.ENTER)
+    scores(browser, "·")
+    press(browser, "e")  # the caret is on the raise
+    wait(
+        browser, lambda b: b.execute_script("return document.activeElement.classList.contains('cm-content')")
+    )
+    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.END).key_up(Keys.SHIFT).perform()
+    lines = (
+        "x = x if x.dtype.kind == 'f' else x.astype(float)",
+        "powers = np.exp(x - x.max(axis, keepdims=True))",
+        "return powers / powers.sum(axis, keepdims=True)",
+    )
+    browser.execute_cdp_cmd("Input.insertText", {"text": "\n    ".join(lines)})
+    scores(browser, "✓ 10 / 10")
+    assert lines[2] in file.read_text()
+    leave(browser)
+    press(browser, "n")
+    wait(browser, lambda b: b.current_url.endswith("/kata/token_embedding"))
 
 
 # --- behind Jupyter ---
@@ -424,7 +819,7 @@ def test_what_a_file_holds_is_text_everywhere(visit, course):
     scores(browser, "✗ 0")
     leave(browser)
     press(browser, "h")
-    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    tool(browser, "history")
     assert browser.execute_script("return typeof window.hit") == "undefined"
     assert browser.find_elements(By.CSS_SELECTOR, "img[src=x]") == []
     assert file.read_text() == evil
@@ -486,6 +881,7 @@ def test_ten_tabs_and_a_socket_that_is_cut(visit, course):
     for _ in range(9):
         browser.switch_to.new_window("tab")
         visit("/kata/causal_mask")
+    resize(browser, 1280)
     source = file.read_text()
     write(browser, source.replace(BODY, RIGHT))
     for tab in browser.window_handles[1:-1]:
@@ -529,11 +925,14 @@ def test_a_text_is_written_a_part_is_left_out_and_a_hover_lights_two_tokens(own_
     prompt.send_keys("Once a shy", Keys.ENTER)
     wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".speak .text").text.startswith("Once a shy "))
     spoken(browser, "Once a shy")
+    before = browser.find_element(By.CSS_SELECTOR, ".speak iframe").get_attribute("src")
     browser.find_element(By.XPATH, "//*[contains(@class, 'q-checkbox')][contains(., 'layer norm')]").click()
     wait(
         browser,
         lambda b: "Without layer norm: the numbers grow" in b.find_element(By.CSS_SELECTOR, ".remarks").text,
     )
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".speak iframe").get_attribute("src") != before)
+    time.sleep(1)  # until the frame has its new page, whose text begins alike
     spoken(browser, "Once a shy")
     browser.switch_to.frame(browser.find_element(By.CSS_SELECTOR, ".speak iframe"))
     token = browser.find_elements(By.CSS_SELECTOR, ".spoken [role=button]")[4]
@@ -555,6 +954,14 @@ def test_until_the_parts_pass_a_recorded_text_is_shown(visit):
         "Recorded, from the course's own functions:" in browser.find_element(By.CSS_SELECTOR, ".speak").text
     )
     assert "The small boat lived" in browser.find_element(By.CSS_SELECTOR, ".speak .text").text
+    remarks = browser.find_element(By.CSS_SELECTOR, ".remarks").text
+    assert "token_embedding, causal_mask" in remarks
+    assert not browser.find_element(By.CSS_SELECTOR, ".speak input[type=text]").is_enabled()
+    browser.find_element(By.XPATH, "//*[contains(@class, 'q-checkbox')][contains(., 'layer norm')]").click()
+    wait(browser, lambda b: "Without layer norm" in b.find_element(By.CSS_SELECTOR, ".remarks").text)
+    without, whole = browser.find_elements(By.CSS_SELECTOR, ".stories .text")
+    assert "lighthouse lighthouse" in without.text
+    assert "The small boat lived in the harbour." in whole.text
 
 
 def test_a_prompt_is_text_and_a_pass_leads_to_its_lesson(own_parts):

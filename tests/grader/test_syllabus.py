@@ -48,8 +48,8 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
     [
         (
             "titel = 'x'\n[path]",
-            "nothing is called `titel`; there are title, about, by_hand, reveal, see, [path], [katas],"
-            " [plans] and [aliases].",
+            "nothing is called `titel`; there are title, about, by_hand, reveal, see, [path], [tracks],"
+            " [katas], [plans] and [aliases].",
         ),
         (f"{PATH}[aliases]\nz = 'q'", "`z` in [aliases]: [path] lists no kata 'q'."),
         (f"{PATH}[aliases]\ny = 'x'", "`y` in [aliases] is a kata itself."),

@@ -181,3 +181,11 @@ def test_a_call_that_fits_no_screen_is_shown_without_its_values():
     assert "    f(x_0, x_1)" in shown_
     assert "    import numpy as np" not in shown_
     assert "    x_15 = np.array([1.0])" in shown(replace(long, mistake=MISTAKE))
+
+
+def test_a_snippet_is_of_the_call_that_the_report_shows():
+    named = Mistake("m", "It is a known mistake.", certain=True)
+    early = CheckReport("a", "A.", "failed", 0, 100, expected="1", got="2", snippet="print(a)")
+    late = replace(early, name="b", title="B.", mistake=named, snippet="print(b)")
+    report = KataReport("f", "a", "failed", 200, checks=(early, late))
+    assert terminal.render_kata(report, View(detail="snippet")).startswith("print(b)")

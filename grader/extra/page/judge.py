@@ -20,7 +20,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from grader.diagnosis.search_options import SearchOptions
 from grader.errors import CourseError, KataError
 from grader.expect import SubmissionFailed
 from grader.extra.page.messages import (
+    SPEAKS,
     Answer,
     Dropped,
     Grade,
@@ -42,6 +43,7 @@ from grader.extra.page.messages import (
     Question,
     Said,
     Speak,
+    Stop,
     Terms,
     Tried,
     Try,
@@ -51,6 +53,7 @@ from grader.extra.page.messages import (
 )
 from grader.extra.show.demonstration import open_demonstration, read_recording, render_page, speech_of
 from grader.extra.show.speech import Silent, Speaker, Speech, Token, Wish, Writer, measured, section_of
+from grader.formats.account import points
 from grader.grading.grader import Grader
 from grader.grading.report_builder import picture_of
 from grader.grading.session import (
@@ -61,19 +64,21 @@ from grader.grading.session import (
     open_session,
     version_of,
 )
-from grader.grading.standings import change
 from grader.grading.submission_run import START_SECONDS
 from grader.report_texts import harmless
 from grader.values.formatting import show
-from grader.worker.client import CALL_SECONDS, Outdated, RemoteStudent, WorkerLost
+from grader.worker.client import CALL_SECONDS, Budget, Outdated, RemoteStudent, WorkerLost
 from grader.worker.protocol.channel import ChannelClosed, Flooded, die_with_parent
 
 LAST = "value_of_the_last_line"
 LONGEST = 1 << 16  # characters of the lines
 
 
-def try_lines(grader: Grader, course: Course, asked: Try) -> Tried:
-    """Return what the lines print, and the value of the last one if it is an expression."""
+def try_lines(
+    grader: Grader, course: Course, asked: Try, is_outdated: Callable[[], bool] = lambda: False
+) -> Tried:
+    """Return what the lines print, and the value of the last one if it is an expression. Raises Outdated once
+    `is_outdated` returns True."""
     info = course.kata_info(asked.kata)
     submission = Submission(info, text_of(course.stub(info)), f"{info.name}.py")
     if lacks_library(submission):
@@ -86,7 +91,12 @@ def try_lines(grader: Grader, course: Course, asked: Try) -> Tried:
     source = f"{submission.source.rstrip()}\n\n\n"
     above = source.count("\n")
     with grader.factories[submission.library].start(grader.device) as process:
-        student = RemoteStudent(process, library=submission.library, as_tensors=submission.as_tensors)
+        student = RemoteStudent(
+            process,
+            budget=Budget(is_outdated=is_outdated),
+            library=submission.library,
+            as_tensors=submission.as_tensors,
+        )
         value, problem = None, ""
         try:
             student.greeting(START_SECONDS)
@@ -150,10 +160,10 @@ class Judge:
             self._answer(self._waiting.popleft())
 
     def _is_outdated(self) -> bool:
-        """Return whether another grading is asked for."""
+        """Return whether another grading is asked for, or an end of what is being done."""
         while self.inbox.has_news:
             self._waiting += self.inbox.read()
-        return any(isinstance(question, Grade) for question in self._waiting)
+        return any(isinstance(question, Grade | Stop) for question in self._waiting)
 
     def _answer(self, question: Question) -> None:
         try:
@@ -173,7 +183,7 @@ class Judge:
             case Grade():
                 yield from self._grade(question)
             case Try():
-                yield try_lines(self.session.grader, self.course, question)
+                yield try_lines(self.session.grader, self.course, question, self._is_outdated)
 
     def _grade(self, question: Grade) -> Iterator[Verdict]:
         """Yield the verdict, and the same with the place of the mistake once it has been searched."""
@@ -182,9 +192,10 @@ class Judge:
         info, began = self.course.kata_info(question.kata), time.monotonic()
         before = self.session.state.kata(info.name)
         graded = self.session.grade(info, self.course.stub(info), self._is_outdated)
-        changed = change(info, before, self.session.state.kata(info.name))
+        is_other = bool(before.checks) and before.score != graded.report.score
+        was = f"{points(before.score)} / {points(info.max_score)}" if is_other else ""
         way = self._other_way(info) if graded.report.status == "passed" else ""
-        first = Verdict(question.number, graded.report, changed, time.monotonic() - began, way)
+        first = Verdict(question.number, graded.report, was, time.monotonic() - began, way)
         if graded.unexplained is not None and self.terms.search > 0:
             yield first
             located = graded.locate(SearchOptions(self.terms.search, is_outdated=self._has_question))
@@ -193,7 +204,8 @@ class Judge:
 
     def _other_way(self, info: KataInfo) -> str:
         keyring = self.session.grader.keyring
-        return keyring.kata(info).way if keyring else other_way(self.course, info)
+        own = text_of(self.course.stub(info))
+        return keyring.kata(info).way if keyring else other_way(self.course, info, own)
 
     def _has_question(self) -> bool:
         return self._is_outdated() or bool(self._waiting)
@@ -204,7 +216,7 @@ def judge(terms: Terms, answers: int) -> None:
     course = Course(Path(terms.root), Path(terms.exercises), terms.plan)
     chosen: list[KataInfo] = [info for info in course.katas.values() if info.library == terms.library]
     paths = [(info, course.stub(info)) for info in chosen]
-    with open_session(course, paths, terms.remembers, settings_of(terms)) as session:
+    with open_session(course, paths, settings=settings_of(terms)) as session:
         gc.freeze()
         Judge(session, Inbox(0), terms, answers).run()
 
@@ -216,6 +228,7 @@ def settings_of(terms: Terms) -> GraderSettings:
 
 
 INSIDE = "Inside the text"
+ONE_AT_A_TIME = "Until then one part of the recorded text can be left out at a time; the rest waits."
 HOW = "Press a token to see what it was chosen from, and what each head looked at."
 
 
@@ -253,8 +266,12 @@ class Desk:
         speaker, wish = self._speaker(speech, question.mine), question.wish
         recording = read_recording(self.demonstration).get("speech", {})
         if missing := speaker.missing():
-            yield Said(question.number, recording.get("text", ""))
-            yield Written(question.number, remarks=(speech.to_go(missing),), is_recorded=True)
+            whole, parts = recording.get("text", ""), recording.get("without", {})
+            left_out = wish.without[0] if len(wish.without) == 1 else ""
+            yield Said(question.number, parts.get(left_out, whole))
+            remarks = [speech.to_go(missing), ONE_AT_A_TIME, *speech.left_out(wish)[: bool(left_out)]]
+            beside = whole if left_out in parts else ""
+            yield Written(question.number, tuple(remarks), is_recorded=True, beside=beside)
             return
         writer, tokens = speaker.writer(wish), list[Token]()
         remarks = speech.left_out(wish)
@@ -265,7 +282,8 @@ class Desk:
             remarks += measured(writer, wish, tokens, recording.get("loss"))
         except Silent as reason:
             remarks.append(str(reason))
-        yield Written(question.number, tuple(remarks), self._inside(writer, wish, tokens))
+        beside = recording.get("text", "") if wish.without and wish.prompt == speech.prompt else ""
+        yield Written(question.number, tuple(remarks), self._inside(writer, wish, tokens), beside=beside)
 
     def _inside(self, writer: Writer, wish: Wish, tokens: list[Token]) -> str:
         """Return a page that shows what each token was chosen from, and what the heads looked at."""
@@ -283,7 +301,7 @@ class Desk:
         if speaker is None or known != state:
             self._stack.close()
             settings = settings_of(self.terms)
-            new = Speaker(self.course, speech, mine, self.terms.remembers, settings=settings)
+            new = Speaker(self.course, speech, mine, remembers=True, settings=settings)
             speaker = self._stack.enter_context(new)
             self._open = state, speaker
         return speaker
@@ -297,7 +315,7 @@ def write(terms: Terms, answers: int) -> None:
 def main() -> None:
     """Judge the katas of one library, or write texts, until standard input ends; the arguments are the terms
     and, for texts, `speak`. What prevents the work is its only answer."""
-    terms, work = msgspec.json.decode(sys.argv[1], type=Terms), write if sys.argv[2:] == ["speak"] else judge
+    terms, work = msgspec.json.decode(sys.argv[1], type=Terms), write if sys.argv[2:] == [SPEAKS] else judge
     die_with_parent()
     answers = os.dup(1)
     os.dup2(2, 1)  # so that nothing else is printed between two answers

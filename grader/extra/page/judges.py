@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from grader.extra.page.messages import (
+    SPEAKS,
     Answer,
     Dropped,
     Grade,
     Question,
     Speak,
+    Stop,
     Terms,
     Try,
     answers_in,
@@ -61,13 +63,18 @@ class Judge:
         finally:
             del self.asked[question.number]
 
+    def stop(self) -> None:
+        """End what the judge is doing."""
+        if self.process is not None and self.process.stdin is not None and self.process.returncode is None:
+            self.process.stdin.write(framed(Stop()))
+
     async def _start(self) -> None:
         if self.process is not None and self.process.returncode is None:
             return
         self.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "grader.extra.page.judge"),
             msgspec.json.encode(self.terms).decode(),
-            *["speak"] * self.speaks,
+            *([SPEAKS] if self.speaks else []),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # so that Ctrl-C ends the server, which then ends the judges
@@ -124,6 +131,9 @@ class Judges:
 
     def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))
+
+    def stop(self, library: str) -> None:
+        self._judge(library).stop()
 
     async def rest(self, library: str) -> None:
         """Wait until a judge has nothing to do."""

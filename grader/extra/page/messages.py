@@ -14,6 +14,8 @@ from grader.extra.show.speech import Wish
 from grader.report import KataReport, Picture
 from grader.worker.protocol.channel import CHUNK, Frames, packed
 
+SPEAKS = "speak"  # after the terms, if the process lets functions write
+
 
 class Terms(msgspec.Struct):
     """The course, its library and the options of `grade` that a judge works with."""
@@ -26,7 +28,6 @@ class Terms(msgspec.Struct):
     key: str | None = None
     secret: str | None = None
     search: float = 2.0
-    remembers: bool = True
     plan: str = ""
 
     @classmethod
@@ -42,7 +43,6 @@ class Terms(msgspec.Struct):
             key,
             secret,
             options.search if not options.no_search else 0.0,
-            options.remembers,
             options.plan,
         )
 
@@ -70,16 +70,22 @@ class Speak(msgspec.Struct, tag=True):
     mine: bool = False
 
 
-Question = Grade | Try | Speak
+class Stop(msgspec.Struct, tag=True):
+    """End what is being done; what comes of it, if anything, is the answer to that."""
+
+    number: int = 0
+
+
+Question = Grade | Try | Speak | Stop
 
 
 class Verdict(msgspec.Struct, tag=True):
-    """The report of a kata, the sentence about what changed, and another way to write it if it passes. The
-    last verdict has been searched."""
+    """The report of a kata, its score before if that was another one, and another way to write it if it
+    passes. The last verdict has been searched."""
 
     number: int
     report: KataReport
-    changed: str
+    was: str
     seconds: float
     way: str = ""
     is_last: bool = False
@@ -106,12 +112,14 @@ class Said(msgspec.Struct, tag=True):
 
 class Written(msgspec.Struct, tag=True):
     """The text is at its end: what is to be said of it, and a page that shows what its tokens were chosen
-    from; or it is what was recorded, since parts are missing."""
+    from; or it is what was recorded, since parts are missing. `beside` is the text with all parts, if one is
+    left out."""
 
     number: int
     remarks: tuple[str, ...] = ()
     inside: str = ""
     is_recorded: bool = False
+    beside: str = ""
     is_last: bool = True
 
 

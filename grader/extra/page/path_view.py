@@ -40,15 +40,20 @@ class SpeakView:
         self.speech: Speech = demonstration.speech
         self.writing: asyncio.Task[None] | None = None
         with html.div(id="main").classes("speak"):
-            with html.section(**{"aria-label": "What to write"}):
-                html.h1(demonstration.titles.get(SECTION, demonstration.title))
-                self._form(without)
             with html.section(**{"aria-label": "The text"}):
+                html.h1(demonstration.titles.get(SECTION, demonstration.title))
                 self.note = ui.label("").classes("quiet")
-                self.text = ui.label("").classes("text").props("role=status")
+                with html.div().classes("stories"):
+                    self.text = ui.label("").classes("text").props("role=status")
+                    with html.div().classes("text whole") as self.beside:
+                        html.p("With all parts, as recorded:").classes("quiet small")
+                        self.whole = ui.label("")
+                self.beside.set_visibility(False)
                 self.remarks = html.div().classes("remarks")
                 self.frame = html.iframe(title="Inside the text", sandbox="allow-scripts")
                 self.frame.set_visibility(False)
+            with html.section(**{"aria-label": "What to write"}):
+                self._form(without)
         listen(
             [
                 Key("p", "Go to the path.", lambda: ui.navigate.to("/")),
@@ -109,6 +114,7 @@ class SpeakView:
         self.text.set_visibility(True)
         self.remarks.clear()
         self.frame.set_visibility(False)
+        self.beside.set_visibility(False)
         async with aclosing(self.place.judges.speak(self._wish(), self.mine.value)) as answers:
             async for answer in answers:
                 match answer:
@@ -122,6 +128,11 @@ class SpeakView:
 
     def _show(self, written: Written) -> None:
         self.note.text = RECORDED if written.is_recorded and self.text.text else ""
+        self.whole.text = written.beside
+        self.beside.set_visibility(bool(written.beside))
+        controls: list[ui.input | ui.radio | ui.checkbox] = [self.prompt, self.way]
+        for control in [*controls, *(box for box, _ in self.settings.values())]:
+            control.set_enabled(not written.is_recorded)  # what waits for the student's own functions
         with self.remarks:
             for remark in written.remarks:
                 html.p(remark)
@@ -168,7 +179,7 @@ class SeeView:
         self.told.set_visibility(False)
 
 
-TEMPLATE = Path(__file__).parent / "templates" / "path.html"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 class PathView:
@@ -180,7 +191,7 @@ class PathView:
         self.plan, self.text = "", ""
         with html.div(id="main").classes("path"):
             self._head()
-            self.list = ui.html("", sanitize=False)
+            self.list = ui.html("", sanitize=False).classes("tracks")
         self._show()
         ui.timer(0.1, lambda: focus_on(".path .first"), once=True)  # so that Enter goes on
         listen(
@@ -195,7 +206,10 @@ class PathView:
         passed = sum(one.has_passed for one in self.found)
         html.h1(self.course.syllabus.title)
         html.p(self.course.syllabus.about).classes("quiet")
-        html.p(f"{passed} of {len(self.found)} katas pass.")
+        ui.html(
+            pages.fill(TEMPLATES / "progress.html", lines=[("katas pass", passed, len(self.found))]),
+            sanitize=False,
+        )
         if trouble := self.place.state.trouble():
             html.p(trouble)
         with html.div().classes("tools"):
@@ -251,7 +265,15 @@ class PathView:
         grouped = groupby(self._shown(), key=lambda one: one.info.track)
         tracks = [(track, list(ones)) for track, ones in grouped]
         efforts = self.course.syllabus.katas
-        self.list.content = pages.fill(TEMPLATE, tracks=tracks, efforts=efforts, prefix=prefix())
+        following = self._following()
+        self.list.content = pages.fill(
+            TEMPLATES / "path.html",
+            tracks=tracks,
+            efforts=efforts,
+            purposes=self.course.syllabus.tracks,
+            following=following.name if following else "",
+            prefix=prefix(),
+        )
 
 
 def _meant(course: Course, word: str) -> set[str]:

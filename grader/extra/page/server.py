@@ -187,7 +187,7 @@ def _with_policy(send: Send) -> Send:
 
 
 HOST = "127.0.0.1"
-STYLE = Path(__file__).parent / "templates" / "app.css"
+TEMPLATES = Path(__file__).parent / "templates"
 LONG_ENOUGH = 3600.0  # seconds that a page may be cut off or asleep before it loads anew
 
 
@@ -268,7 +268,11 @@ def _shown(place: Workplace, path: str) -> HTMLResponse:
 
 def _root(place: Workplace) -> None:
     """Build what all views have, and the view of the address."""
-    ui.add_css(pages.style_of(*pages.STYLES) + STYLE.read_text(encoding="utf-8"))
+    style, script, lost = (
+        (TEMPLATES / name).read_text(encoding="utf-8") for name in ("app.css", "app.js", "lost.html")
+    )
+    ui.add_css(pages.style_of(*pages.STYLES) + style)
+    ui.add_body_html(f"{lost}<script>{script}</script>")
     html.a("Skip to the content", href="#main").classes("skip")
     with html.header().classes("top"), html.nav(**{"aria-label": "Course"}):
         html.a(place.course.syllabus.title, href=f"{prefix()}/")

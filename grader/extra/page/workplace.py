@@ -156,13 +156,18 @@ class Workplace:
     state: CourseState = field(init=False)
     versions: Versions = field(init=False)
     lessons: dict[str, str] | None = field(init=False)  # by kata; None if the functions write nothing
+    parts: tuple[str, ...] = field(init=False)  # the katas whose functions write a text
     shown: dict[str, str] = field(default_factory=dict)  # pages for frames, by their paths
+    typed: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # by kata and constant: what is no value yet
 
     def __post_init__(self) -> None:
         self.state = CourseState(self.course)
         self.versions = Versions(self.state.folder)
         speech = speech_in(self.course)
         self.lessons = dict(speech.lessons) if speech else None
+        self.parts = tuple(speech.parts) if speech else ()
 
     def keep(self, page: str) -> str:
         """Keep a page for a frame, and return its path; earlier ones are forgotten, but for a few tabs'."""

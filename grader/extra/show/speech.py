@@ -292,10 +292,12 @@ def _rows(head: Array) -> list[str]:
 
 
 def recorded_speech(speech: Speech, answers: Answers) -> dict[str, Any]:
-    """Return what the references write and what their loss is, to be recorded."""
+    """Return what the references write and what their loss is, to be recorded; and what they write without
+    each of the parts that can be left out."""
     writer = speech.writer(Calls(answers))
+    texts = {name: text_of(writer.write(Wish(speech.prompt, (name,)))) for name in speech.switches}
     text = text_of(writer.write(Wish(speech.prompt)))
-    return {"text": text, "loss": round(writer.loss(Wish()), 3)}
+    return {"text": text, "loss": round(writer.loss(Wish()), 3), "without": texts}
 
 
 def measured(writer: Writer, wish: Wish, tokens: Sequence[Token], whole: float | None) -> list[str]:

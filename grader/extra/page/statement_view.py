@@ -1,0 +1,60 @@
+"""The statement of a kata, which is the course's, whatever a student's own docstring says."""
+
+from __future__ import annotations
+
+import re
+
+from markdown_it import MarkdownIt
+from nicegui import html, ui
+
+from grader.course.catalog import KataInfo
+from grader.course.files import text_of
+from grader.course.state import STUBS, statement_of, stub_source
+from grader.drawing import statement, svg
+from grader.extra.notebooks.notebook import to_markdown
+from grader.extra.page.workplace import Workplace
+from grader.grading.standings import first_needed
+
+#: The elements of a statement: no link, no image, no HTML.
+MARKDOWN = MarkdownIt("zero").enable(["heading", "fence", "list", "emphasis", "backticks", "escape"])
+LONGEST = 1 << 16  # characters of a statement that are shown
+BLOCK = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
+SHAPE = re.compile(r"\[(?:\.\.\.|[A-Za-z_]\w*)(?:, [\w+* /-]+)*\]")  # such as [..., Tq, d_k]
+CALLOUT = "<p><strong>What goes wrong:</strong>"
+
+
+def statement_text(place: Workplace, info: KataInfo) -> str:
+    """Return the statement of the stub that was kept, of the course's own one, or else of the file."""
+    kept = place.versions.kept(STUBS, info)
+    sources = (kept, None if kept else stub_source(place.course, info, place.versions))
+    texts = [data.decode(errors="replace") for data in sources if data]
+    texts.append(text_of(place.course.stub(info)))
+    return next(filter(None, map(statement_of, texts)), info.title)
+
+
+def rendered(text: str) -> str:
+    """Return a statement as HTML: shapes stand out, and what a block of code prints is drawn below it."""
+    markdown = to_markdown(text).removeprefix("#")
+    parts = CODE.split(MARKDOWN.render(markdown))
+    blocks = iter(BLOCK.findall(markdown))
+    for at, part in enumerate(parts):
+        if part.startswith("<pre>"):
+            lines = next(blocks)[1].split("\n")
+            drawn = statement.pictures("\n".join(statement.INDENT + line for line in lines))
+            parts[at] += "".join(map(svg.draw, drawn))
+        elif not part.startswith("<code>"):
+            parts[at] = SHAPE.sub(r'<code class="shape">\g<0></code>', part)
+    return "".join(parts).replace(CALLOUT, CALLOUT.replace("<p>", '<p class="callout">'))
+
+
+def show_statement(place: Workplace, info: KataInfo) -> None:
+    """Build the statement, its pictures, and what has to be done before the kata."""
+    effort = place.course.syllabus.katas.get(info.name)
+    minutes = f", {effort.minutes} minutes" if effort else ""
+    with html.div().classes("above"):
+        html.p(f"{info.track} · {info.name}{minutes}").classes("quiet small")
+        html.button("Hide", type="button", **{"data-act": "fold", "aria-label": "Hide the statement"})
+    ui.html(rendered(statement_text(place, info)[:LONGEST]), sanitize=False)
+    if waits := first_needed(place.course, info):
+        html.p(waits).classes("note")

@@ -1,0 +1,171 @@
+// What the browser does by itself: keep what is typed while the server is gone, fold the statement, drag the columns.
+(() => {
+  const PATIENCE = 5000; // milliseconds without a connection before it is said
+  const editor = () => {
+    const box = document.querySelector(".editor");
+    return box && getElement(box)?.editor;
+  };
+  const text = () => editor()?.state.doc.toString() ?? "";
+  const place = () => `dojo ${location.pathname.split("/").pop()}`;
+  let before = null; // the text when the connection ended; null while there is one
+  let timer = 0;
+
+  // A tab that is loaded again has another server, or the same one after a long time: offer the text that it had.
+  function show(held) {
+    const panel = document.getElementById("lost");
+    const area = panel.querySelector("textarea");
+    const fill = () => {
+      const now = held ?? text();
+      area.parentElement.hidden = !now;
+      if (area.value !== now) area.value = now;
+    };
+    panel.querySelector("h2").textContent = held ? "This tab had another text" : "The page has lost its server";
+    panel.querySelector("p").hidden = Boolean(held);
+    for (const act of ["use", "close"]) panel.querySelector(`[data-act=${act}]`).hidden = !held;
+    panel.hidden = false;
+    fill();
+    clearInterval(timer);
+    timer = setInterval(fill, 500);
+  }
+
+  function hide() {
+    clearInterval(timer);
+    document.getElementById("lost").hidden = true;
+  }
+
+  const acts = {
+    copy(area) {
+      area.select();
+      document.execCommand("copy");
+    },
+    use(area) {
+      const view = editor();
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: area.value } });
+      hide();
+    },
+    close: hide,
+    fold() {
+      localStorage.setItem("dojo folded", kata().classList.toggle("folded") ? "yes" : "");
+    },
+    tab(_, button) {
+      kata().dataset.tab = button.dataset.name;
+      for (const one of button.parentElement.children) one.setAttribute("aria-pressed", one === button);
+    },
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-act]");
+    if (button) acts[button.dataset.act](document.querySelector("#lost textarea"), button);
+  });
+
+  function listen() {
+    if (!window.socket) return setTimeout(listen, 100);
+    let waiting = 0;
+    socket.on("disconnect", () => {
+      before ??= text();
+      clearTimeout(waiting);
+      waiting = setTimeout(show, PATIENCE, null);
+    });
+    socket.on("connect", () => {
+      clearTimeout(waiting);
+      hide();
+    });
+    socket.onAny((name) => {
+      if (name !== "try_reconnect") before = null; // the server knows this tab, and has what was typed
+    });
+  }
+  listen();
+
+  addEventListener("pagehide", () => {
+    if (before !== null && text() !== before) sessionStorage.setItem(place(), text());
+  });
+  addEventListener("beforeunload", (event) => {
+    if (document.querySelector(".unsaved")) event.preventDefault();
+  });
+
+  // --- one kata: its columns ---
+  const kata = () => document.querySelector(".kata");
+
+  function sayWidth(percent) {
+    const said = { valuenow: Math.round(percent), valuemin: 15, valuemax: 60, orientation: "vertical" };
+    for (const name in said) document.querySelector(".divider").setAttribute(`aria-${name}`, said[name]);
+  }
+
+  function setWidth(percent) {
+    const now = Math.min(Math.max(percent, 15), 60);
+    kata().style.setProperty("--statement", `${now}%`);
+    sayWidth(now);
+    return now;
+  }
+
+  const widthNow = () => (100 * document.querySelector(".statement").offsetWidth) / kata().offsetWidth;
+  const keepWidth = (percent) => localStorage.setItem("dojo width", setWidth(percent));
+  document.addEventListener("pointerdown", (event) => {
+    if (!event.target.classList?.contains("divider")) return;
+    event.preventDefault();
+    const move = ({ clientX }) => keepWidth((100 * clientX) / kata().offsetWidth);
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", () => removeEventListener("pointermove", move), { once: true });
+  });
+  document.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -2, ArrowRight: 2 }[event.key];
+    if (step && event.target.classList?.contains("divider")) keepWidth(widthNow() + step);
+  });
+
+  // --- one kata: its editor ---
+  // Who comes by Tab goes on by Tab, until something else is pressed: the way through a page alters no file.
+  let cameByTab = false;
+  addEventListener("keydown", (event) => {
+    cameByTab = event.key === "Tab";
+    const view = event.target.closest?.(".cm-content") && editorAt(event.target);
+    if (view && !["Tab", "Shift"].includes(event.key)) view.setTabFocusMode(false);
+  }, true);
+  addEventListener("pointerdown", (event) => {
+    cameByTab = false;
+    if (event.target.closest?.(".cm-content")) editorAt(event.target)?.setTabFocusMode(false);
+  }, true);
+  addEventListener("focusin", (event) => {
+    if (event.target.classList?.contains("cm-content")) editorAt(event.target)?.setTabFocusMode(cameByTab);
+  });
+  const editorAt = (inside) => getElement(inside.closest(".nicegui-codemirror"))?.editor;
+
+  const DOCSTRING = /^(?:\s|#[^\n]*\n)*[rR]?("""|''')/;
+  const FOLDED = " The statement stands beside ";
+
+  // Fold the docstring of the module, and put the caret where the work begins.
+  async function openEditor(view) {
+    const CM = await import("nicegui-codemirror");
+    const code = text();
+    const begin = DOCSTRING.exec(code);
+    const end = begin ? code.indexOf(begin[1], begin[0].length) : -1;
+    const folds = end > 0 && code.slice(begin[0].length, end).includes("\n");
+    const open = /^( *)(raise NotImplementedError|\.\.\.$)/m.exec(code);
+    const caret = open ? open.index + open[1].length : code.trimEnd().length;
+    const placeholderDOM = (_, unfold, words) =>
+      Object.assign(document.createElement("span"), { className: "cm-foldPlaceholder", textContent: words, onclick: unfold });
+    const preparePlaceholder = (state, range) =>
+      state.sliceDoc(0, range.from).trim().length < 5 ? FOLDED : "…";
+    const effects = [
+      CM.StateEffect.appendConfig.of(CM.codeFolding({ placeholderDOM, preparePlaceholder })),
+      ...(folds ? [CM.foldEffect.of({ from: begin[0].length, to: end })] : []),
+    ];
+    view.dispatch({ effects });
+    if (view.hasFocus) return; // somebody is there already
+    view.dispatch({ selection: { anchor: caret }, effects: CM.EditorView.scrollIntoView(caret, { y: "nearest", yMargin: 40 }) });
+  }
+
+  // Called once a kata's view is there; returns whether it is dark.
+  window.openKata = () => {
+    document.querySelectorAll(".cm-content").forEach((one) => {
+      one.setAttribute("aria-label", one.closest(".lines") ? "Lines to try" : "Your file. Tab indents; Escape, then Tab leaves.");
+    });
+    document.querySelectorAll(".cm-scroller, pre").forEach((one) => (one.tabIndex = 0));
+    kata().classList.toggle("folded", Boolean(localStorage.getItem("dojo folded")));
+    if (localStorage.getItem("dojo width")) setWidth(localStorage.getItem("dojo width"));
+    else sayWidth(widthNow());
+    if (editor()) openEditor(editor());
+    const held = sessionStorage.getItem(place());
+    sessionStorage.removeItem(place());
+    if (held && held !== text()) show(held);
+    return matchMedia("(prefers-color-scheme: dark)").matches;
+  };
+})();
