@@ -138,7 +138,7 @@ RESULTS = "writes into the folder of results that the instructor names"
 #: The modules and folders that open files by themselves, and why that is no way in.
 ELSEWHERE = {
     "answer_keys/": COURSE,
-    "authoring/": COURSE + ", or homework that the instructor names; the audit runs it in copies of its own",
+    "authoring/": COURSE + "",
     "cases/": "looks for what is in the cache",
     "classroom/command.py": COURSE,
     "classroom/files.py": RESULTS + "; packs zips",
@@ -148,7 +148,6 @@ ELSEWHERE = {
     "classroom/collector.py": OWN_FOLDER + ", and copies the course's exercises there",
     "classroom/task.py": COURSE,
     "classroom/times.py": "runs Git on a student's objects, in an empty repository that it has made",
-    "cli/audit.py": RESULTS,
     "cli/keyboard.py": "asks how wide the terminal is",
     "cli/loop.py": "opens an editor",
     "cli/options.py": "asks how wide the terminal is",
