@@ -38,8 +38,8 @@ import hashlib, itertools, sys
 from pathlib import Path
 from types import SimpleNamespace
 from grader.course.state import CourseState
-from grader.page.kata_view import Document
-from grader.page.workplace import History
+from grader.extra.page.kata_view import Document
+from grader.extra.page.workplace import History
 exercises, file = map(Path, sys.argv[1:3])
 state = CourseState(SimpleNamespace(exercises=exercises))
 document, history = Document(file), History(state.folder, file.stem)

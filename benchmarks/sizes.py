@@ -38,7 +38,7 @@ def size(url: str) -> int:
 
 def part(path: str) -> str:
     """Return the part of the wheel to which a file belongs, by its path."""
-    places = {"keys/": "answer keys", "see/": "decoder and model of `see/`", "grader/page/": "page"}
+    places = {"keys/": "answer keys", "see/": "decoder and model of `see/`", "grader/extra/page/": "page"}
     known = next((name for start, name in places.items() if path.startswith(start)), "")
     return known or ("code" if path.startswith("grader/") else "stubs, declarations, documents")
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
-from grader.see.answers import Answers
-from grader.see.demonstration import open_demonstration, reference_students
-from grader.see.speech import Calls, Silent, Speaker, Speech, Wish, text_of
+from grader.extra.show.answers import Answers
+from grader.extra.show.demonstration import open_demonstration, reference_students
+from grader.extra.show.speech import Calls, Silent, Speaker, Speech, Wish, text_of
 from grader.worker.in_process import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -84,7 +84,7 @@ def import_homework(
 ) -> None:
     """Audit a homework, write a function of it into a course as the draft of a kata, and print what was
     taken over. Raises CourseError, before anything is written, if that cannot be graded."""
-    from grader.authoring.scaffold.imported import write_exercise
+    from grader.extra.authoring.scaffold.imported import write_exercise
     from kata_audit.drafting import exercise_of
 
     homework = open_homework(folder, options.solution, options.tests, options.replaces)

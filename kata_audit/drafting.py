@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from grader.authoring.scaffold.imported import Exercise
 from grader.errors import CourseError
+from grader.extra.authoring.scaffold.imported import Exercise
 from kata_audit.audit import Auditor
 from kata_audit.homework import Homework, defines
 from kata_audit.writing import draft_mistakes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from grader.see.answers import Answers
-from grader.see.demonstration import Demonstration, Recording, recorded
-from grader.see.sections import Section
-from grader.see.speech import recorded_speech
+from grader.extra.show.answers import Answers
+from grader.extra.show.demonstration import Demonstration, Recording, recorded
+from grader.extra.show.sections import Section
+from grader.extra.show.speech import recorded_speech
 
 from .decoder import TEXTS, Sections
 from .example import example_of

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from grader.extra.show.tracing import Array
 from grader.report_texts import harmless
-from grader.see.tracing import Array
 
 from .stack import D_MODEL, printed_inputs
 

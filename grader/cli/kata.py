@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 import grader
-from grader.authoring.release import WORKFLOWS
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import Course, open_course, shorten
+from grader.extra.authoring.release import WORKFLOWS
 from grader.formats.account import one_line
 from grader.formats.gradescope import VISIBILITIES
 from grader.grading.session import require_library
@@ -66,7 +66,7 @@ def _own_course(folder: Path | None) -> Course:
 @course_option
 def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
     """Create a kata: write drafts of its files. Asks for options that are missing."""
-    from grader.authoring.scaffold import writer
+    from grader.extra.authoring.scaffold import writer
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track)
@@ -147,7 +147,7 @@ def import_(
     The calls that the tests make become its cases, and the wrong versions that they miss drafts of its
     mistakes. Exits with 4, and writes nothing, if the kata could not be graded.
     """
-    from grader.authoring.scaffold import writer
+    from grader.extra.authoring.scaffold import writer
     from kata_audit.command import AuditOptions, import_homework
 
     root = writer.course_folder(course)
@@ -228,15 +228,15 @@ def verify(
 ) -> None:
     """Check the course: stubs fail, right answers pass, every mistake is caught and named."""
     if mutate:
-        from grader.authoring.mutation.strength import verify_strength
         from grader.edits.walk import FAMILIES
+        from grader.extra.authoring.mutation.strength import verify_strength
 
         sys.exit(verify_strength(_own_course(course), names, seed, page, families or FAMILIES))
     if seeds is not None:
-        from grader.authoring.verify.seeds import verify_right_answers
+        from grader.extra.authoring.verify.seeds import verify_right_answers
 
         sys.exit(verify_right_answers(_own_course(course), names, seeds))
-    from grader.authoring.verify.katas import verify_course
+    from grader.extra.authoring.verify.katas import verify_course
 
     sys.exit(verify_course(_own_course(course), names, seed, isolated, tables, fresh))
 
@@ -259,7 +259,7 @@ def key(
     course: Path | None,
 ) -> None:
     """Write answer keys, so that katas can be graded without the solutions."""
-    from grader.authoring.release import keys
+    from grader.extra.authoring.release import keys
 
     here = _own_course(course)
     infos = keys.chosen_katas(here, names)
@@ -319,7 +319,7 @@ def release(folder: Path, names: tuple[str, ...], course: Path | None, **options
 
     A release into the same folder keeps the katas and the options of the one before.
     """
-    from grader.authoring.release.command import release_course
+    from grader.extra.authoring.release.command import release_course
 
     release_course(_own_course(course), folder, names, **options)
 
@@ -329,7 +329,7 @@ def release(folder: Path, names: tuple[str, ...], course: Path | None, **options
 @click.argument("repository", type=click.Path(path_type=Path, file_okay=False))
 def update(release: Path, repository: Path) -> None:
     """Bring a release into a student's repository; the student's work stays."""
-    from grader.authoring.release.repository import update as bring
+    from grader.extra.authoring.release.repository import update as bring
 
     outcome = bring(release, repository)
     click.echo(f"{counted(len(outcome.written), 'file')} written to {shorten(repository)}.")
@@ -349,7 +349,7 @@ def update(release: Path, repository: Path) -> None:
 @course_option
 def preview(name: str, output: Path, course: Path | None) -> None:
     """Show a kata as a student sees it, and what is told about three of its mistakes."""
-    from grader.authoring.preview import preview as show
+    from grader.extra.authoring.preview import preview as show
 
     here = _own_course(course)
     show(here, here.kata_info(name), output)
@@ -361,7 +361,7 @@ def preview(name: str, output: Path, course: Path | None) -> None:
 @course_option
 def rename(old: str, new_name: str, course: Path | None) -> None:
     """Rename a kata: its files, its declaration, the syllabus, and the needs of others."""
-    from grader.authoring import renaming
+    from grader.extra.authoring import renaming
 
     mentions = renaming.rename(_own_course(course), old, new_name)
     click.echo(f"`{old}` is called `{new_name}` now. Its functions keep their names.")
@@ -375,7 +375,7 @@ def rename(old: str, new_name: str, course: Path | None) -> None:
 @course_option
 def remove(name: str, yes: bool, course: Path | None) -> None:
     """Delete a kata: its exercise, its declaration, its solutions, its entry in the syllabus."""
-    from grader.authoring import renaming
+    from grader.extra.authoring import renaming
 
     here = _own_course(course)
     names = ", ".join(shorten(path) for path in renaming.files_of_kata(here, here.kata_info(name)))
@@ -396,9 +396,9 @@ def wheel(
     folder: Path, names: tuple[str, ...], seed: int, unverified: bool, solutions: bool, course: Path | None
 ) -> None:
     """Write a wheel of the grader that holds the course, for `grade --start`."""
-    from grader.authoring.release.keys import chosen_katas, require_solutions, save
-    from grader.authoring.verify.static_checks import require_verified
     from grader.cli.starter import build_course_wheel
+    from grader.extra.authoring.release.keys import chosen_katas, require_solutions, save
+    from grader.extra.authoring.verify.static_checks import require_verified
 
     here = open_course(course)
     infos = chosen_katas(here, names)
@@ -414,7 +414,7 @@ def wheel(
 @course_option
 def record_see(course: Path | None) -> None:
     """Record what the references give, for `grade --see` where a student's katas do not pass yet."""
-    from grader.see.demonstration import open_demonstration, write_recording
+    from grader.extra.show.demonstration import open_demonstration, write_recording
 
     here = _own_course(course)
     click.echo(write_recording(here, open_demonstration(here)))
@@ -424,7 +424,7 @@ def record_see(course: Path | None) -> None:
 @course_option
 def overview(course: Path | None) -> None:
     """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""
-    from grader.authoring.preview import overview as table
+    from grader.extra.authoring.preview import overview as table
 
     click.echo(table(_own_course(course)), nl=False)
 
@@ -435,7 +435,7 @@ def overview(course: Path | None) -> None:
 @course_option
 def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
     """Write the reports on all mistakes, one page per kata."""
-    from grader.authoring.preview import write_feedback
+    from grader.extra.authoring.preview import write_feedback
 
     write_feedback(_own_course(course), folder, names)
 
@@ -489,7 +489,7 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
 
     If a run is interrupted, the same command continues it.
     """
-    from grader.classroom.command import ClassOptions, grade_class
+    from grader.extra.classroom.command import ClassOptions, grade_class
 
     here = _own_course(course)
     infos = [here.kata_info(name) for name in dict.fromkeys(names)] or list(here.katas.values())
@@ -575,9 +575,9 @@ def notebooks(
     folder: Path, names: tuple[str, ...], seed: int, hidden_seed: int | None, course: Path | None
 ) -> None:
     """Write an nbgrader course: a notebook for each kata, an assignment for each track, answer keys."""
-    from grader.authoring.release import keys
-    from grader.authoring.release.repository import write_release
-    from grader.notebooks.notebook import course_files, require
+    from grader.extra.authoring.release import keys
+    from grader.extra.authoring.release.repository import write_release
+    from grader.extra.notebooks.notebook import course_files, require
 
     require("`kata notebooks`", "nbformat")
     here = _own_course(course)

@@ -235,7 +235,7 @@ class Loop:
 
     def _lesson(self) -> str:
         """Return how to see what the current kata's function does in a text; "" if nothing shows it."""
-        from grader.see.demonstration import speech_in  # loads what the course shows
+        from grader.extra.show.demonstration import speech_in  # loads what the course shows
 
         speech = speech_in(self.course)
         part = speech.lessons.get(self.current.name) if speech else None

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from grader.classroom.policy import Override, Wanted, overrides, read_rows, remove, set_points
-from grader.classroom.store import existing_store, user
 from grader.course.catalog import Course, CourseError
+from grader.extra.classroom.policy import Override, Wanted, overrides, read_rows, remove, set_points
+from grader.extra.classroom.store import existing_store, user
 from grader.formats.account import one_line
 from grader.values.formatting import counted
 

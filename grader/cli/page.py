@@ -24,8 +24,8 @@ def run_page(course: Course, options: GradeOptions) -> int:
     """Serve the page until Ctrl-C, and return the exit code. Raises CourseError if NiceGUI is missing or the
     port is taken."""
     try:
-        from grader.page import server
-        from grader.page.messages import Terms
+        from grader.extra.page import server
+        from grader.extra.page.messages import Terms
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith("grader"):
             raise

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import click
 
-from grader.classroom.policy import student_of
-from grader.classroom.store import Store, existing_store
-from grader.classroom.times import SHOWN
 from grader.cli.options import GradeOptions
 from grader.cli.run import grade_submission
 from grader.course.catalog import Course, CourseError
 from grader.course.secret_seed import seed_of
+from grader.extra.classroom.policy import student_of
+from grader.extra.classroom.store import Store, existing_store
+from grader.extra.classroom.times import SHOWN
 from grader.formats.account import one_line
 
 

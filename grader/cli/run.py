@@ -24,7 +24,7 @@ from grader.worker.client import Outdated
 
 def grade_submission(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
     """Grade the files of a submission, however they are laid out, and return the exit code."""
-    from grader.classroom.collector import laid_out  # zipfile is slow to import
+    from grader.extra.classroom.collector import laid_out  # zipfile is slow to import
 
     assert options.submission is not None
     if options.file or options.exercises or options.watch:

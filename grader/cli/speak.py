@@ -16,13 +16,19 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import Folder, NotReadable, from_here, write_whole
 from grader.course.state import CourseState
 from grader.errors import reason_of
+from grader.extra.show.answers import open_answers
+from grader.extra.show.demonstration import (
+    Demonstration,
+    open_demonstration,
+    read_recording,
+    render_page,
+    speech_of,
+)
+from grader.extra.show.sections import Section, render_text
+from grader.extra.show.speech import Silent, Speaker, Speech, Token, Wish, measured, prompt_of
 from grader.formats.account import paragraphs
 from grader.formats.terminal import View
 from grader.report_texts import harmless
-from grader.see.answers import open_answers
-from grader.see.demonstration import Demonstration, open_demonstration, read_recording, render_page, speech_of
-from grader.see.sections import Section, render_text
-from grader.see.speech import Silent, Speaker, Speech, Token, Wish, measured, prompt_of
 
 
 def see(course: Course, options: GradeOptions) -> int:

@@ -10,8 +10,10 @@ import zipfile
 from pathlib import Path
 
 from grader.answer_keys.file import LEVEL, SUFFIX, repacked
-from grader.authoring.release import keys
-from grader.authoring.release.repository import (
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.state import INSTALLED, stub_in
+from grader.extra.authoring.release import keys
+from grader.extra.authoring.release.repository import (
     ReleaseOutcome,
     build_wheel,
     core_files,
@@ -19,8 +21,6 @@ from grader.authoring.release.repository import (
     write_release,
     zipped,
 )
-from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.state import INSTALLED, stub_in
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).parent / "templates"

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from grader import expect
-from grader.see.speech import Calls, Silent, Token, Wish
-from grader.see.tracing import Array
+from grader.extra.show.speech import Calls, Silent, Token, Wish
+from grader.extra.show.tracing import Array
 
 from ..generation import GENERATOR, tensor
 from .grammar import END

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from grader.errors import CourseError
+from grader.extra.show.tracing import Array
 from grader.report_texts import harmless
-from grader.see.tracing import Array
 
 HERE = Path(__file__).parent
 #: The parameters of `mini_gpt` that the functions of the course do not have; they are 0.

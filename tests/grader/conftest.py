@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.release.repository import build_wheel
-from grader.authoring.verify.judged import JUDGING
-from grader.authoring.verify.static_checks import write_record
 from grader.cases import oracle
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.secret_seed import PLACE
 from grader.course.state import FOLDER
 from grader.course.submission import everywhere, read_submission
+from grader.extra.authoring.release.repository import build_wheel
+from grader.extra.authoring.verify.judged import JUDGING
+from grader.extra.authoring.verify.static_checks import write_record
 from grader.grading import submission_run
 from grader.grading.grader import Grader
 from grader.worker import client

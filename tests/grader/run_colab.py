@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 
 from grader.course.catalog import Course
-from grader.notebooks.notebook import notebook_of
+from grader.extra.notebooks.notebook import notebook_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "docs/notebooks/colab.ipynb"

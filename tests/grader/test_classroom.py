@@ -11,20 +11,20 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom import command
-from grader.classroom.collector import Collector
-from grader.classroom.command import render
-from grader.classroom.files import cell, page_name, write_outputs
-from grader.classroom.platform_filenames import StudentName
-from grader.classroom.policy import Late, Policy, Terms
-from grader.classroom.roster import Member, Roster, read_roster
-from grader.classroom.run import ClassRun, RunCounts
-from grader.classroom.store import Store, StoreUnusable
-from grader.classroom.student_reports import class_reports, counted_katas, with_waiting_katas
-from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, shape, verdict_of
 from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.catalog import CourseError
+from grader.extra.classroom import command
+from grader.extra.classroom.collector import Collector
+from grader.extra.classroom.command import render
+from grader.extra.classroom.files import cell, page_name, write_outputs
+from grader.extra.classroom.platform_filenames import StudentName
+from grader.extra.classroom.policy import Late, Policy, Terms
+from grader.extra.classroom.roster import Member, Roster, read_roster
+from grader.extra.classroom.run import ClassRun, RunCounts
+from grader.extra.classroom.store import Store, StoreUnusable
+from grader.extra.classroom.student_reports import class_reports, counted_katas, with_waiting_katas
+from grader.extra.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, shape, verdict_of
 from grader.grading.grader import Grader
 from grader.grading.session import LibraryMissing
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, from_json

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import local_pool as pools
-from grader.classroom.local_pool import LocalPool
-from grader.classroom.task import GraderOptions, Task
+from grader.extra.classroom import local_pool as pools
+from grader.extra.classroom.local_pool import LocalPool
+from grader.extra.classroom.task import GraderOptions, Task
 
 KILLS = int(os.environ.get("DOJO_KILLS", "3"))
 STUDENTS = 40
@@ -193,7 +193,7 @@ needs_ray = pytest.mark.skipif(
 @pytest.mark.slow
 @needs_ray
 def test_a_cluster_gives_the_same_verdicts(options, undisturbed_verdicts):
-    from grader.classroom.ray_pool import RayPool
+    from grader.extra.classroom.ray_pool import RayPool
 
     with closing(RayPool(options, size=2)) as cluster:
         assert without_seconds(cluster.judge(iter(tasks(16)))) == undisturbed_verdicts
@@ -204,7 +204,7 @@ def test_a_cluster_gives_the_same_verdicts(options, undisturbed_verdicts):
 def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(options, undisturbed_verdicts):
     from ray.cluster_utils import Cluster as Machines
 
-    from grader.classroom.ray_pool import RayPool
+    from grader.extra.classroom.ray_pool import RayPool
 
     machines = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
     _, lost = machines.add_node(num_cpus=1), machines.add_node(num_cpus=1)
@@ -226,7 +226,7 @@ def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(options, undisturbe
 def test_graders_and_machines_lost_at_random_moments_change_nothing(options):
     from ray.cluster_utils import Cluster as Machines
 
-    from grader.classroom.ray_pool import RayPool
+    from grader.extra.classroom.ray_pool import RayPool
 
     with closing(LocalPool(options, size=2)) as pool:
         undisturbed = without_seconds(pool.judge(iter(tasks(60))))

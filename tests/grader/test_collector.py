@@ -8,12 +8,19 @@ import zipfile
 
 import pytest
 
-from grader.classroom.collector import Collector, answers_in
-from grader.classroom.platform_filenames import KataNames, StudentName, kata_at, owner
-from grader.classroom.roster import Identities, Member, Roster, gradescope_people, read_logins, read_roster
 from grader.course.catalog import CourseError
 from grader.course.release_manifest import NAME as MANIFEST
 from grader.course.submission import SubmissionRejected, Unreadable
+from grader.extra.classroom.collector import Collector, answers_in
+from grader.extra.classroom.platform_filenames import KataNames, StudentName, kata_at, owner
+from grader.extra.classroom.roster import (
+    Identities,
+    Member,
+    Roster,
+    gradescope_people,
+    read_logins,
+    read_roster,
+)
 
 NAMES = KataNames(["softmax", "top_p", "decoder_block", "debug_decoder_block"])
 

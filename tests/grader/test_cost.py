@@ -8,9 +8,9 @@ import pytest
 
 from grader.answer_keys.answers import Cost as RecordedCost
 from grader.answer_keys.file import KeyFile, Keyring, write
-from grader.authoring.verify.judged import key_entry
 from grader.cases.oracle import CostUnknown, measured
 from grader.course.submission import Submission
+from grader.extra.authoring.verify.judged import key_entry
 from grader.formats import account, html, terminal
 from grader.grading.grader import Grader
 from grader.kata import Kata

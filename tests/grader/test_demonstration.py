@@ -5,14 +5,14 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.verify import static_checks
-from grader.authoring.verify.static_checks import write_record
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.cli.starter import starter_files
 from grader.course.catalog import Course
-from grader.notebooks import magics
-from grader.see.demonstration import open_demonstration, render_page
+from grader.extra.authoring.verify import static_checks
+from grader.extra.authoring.verify.static_checks import write_record
+from grader.extra.notebooks import magics
+from grader.extra.show.demonstration import open_demonstration, render_page
 
 from .conftest import DOUBLE
 
@@ -23,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from grader.see.demonstration import Demonstration
-from grader.see.demonstration import recorded
-from grader.see.sections import Section, figure_of
+from grader.extra.show.demonstration import Demonstration
+from grader.extra.show.demonstration import recorded
+from grader.extra.show.sections import Section, figure_of
 
 from .calls import twice
 
@@ -50,7 +50,7 @@ SEE = Demonstration({"double": ("double",)}, TITLES, show, record, Path(__file__
 CALLS = """
 import numpy as np
 
-from grader.see.tracing import Tracer
+from grader.extra.show.tracing import Tracer
 
 
 def twice(answers, recorded, text):

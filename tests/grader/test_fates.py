@@ -12,15 +12,15 @@ from contextlib import closing
 
 import pytest
 
-from grader.classroom.collector import Collector, laid_out
-from grader.classroom.command import render
-from grader.classroom.files import write_outputs
-from grader.classroom.roster import Member, Roster
-from grader.classroom.run import ClassRun
-from grader.classroom.store import Store
-from grader.classroom.student_reports import class_reports
-from grader.classroom.task import unreadable, verdict_of
 from grader.course.submission import MAX_BYTES, SubmissionRejected, Unreadable, decoded, parse
+from grader.extra.classroom.collector import Collector, laid_out
+from grader.extra.classroom.command import render
+from grader.extra.classroom.files import write_outputs
+from grader.extra.classroom.roster import Member, Roster
+from grader.extra.classroom.run import ClassRun
+from grader.extra.classroom.store import Store
+from grader.extra.classroom.student_reports import class_reports
+from grader.extra.classroom.task import unreadable, verdict_of
 from grader.grading.session import read_answer
 from grader.report import CheckReport, KataReport, Report
 
@@ -301,7 +301,7 @@ def test_work_on_the_graded_branch_is_judged_whatever_else_there_is(graded, tmp_
 
 
 def test_a_branch_that_is_merged_or_holds_no_answers_is_no_other_work(tmp_path):
-    from grader.classroom.times import Repository
+    from grader.extra.classroom.times import Repository
 
     (tmp_path / "ada").mkdir()
     on_another_branch(tmp_path / "ada")

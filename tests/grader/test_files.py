@@ -19,8 +19,8 @@ from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError
 from grader.course.files import NotReadable, read_file, safe_parts
 from grader.course.state import BEST, STUBS, CourseState, Versions, file_digest
-from grader.page.kata_view import Document
-from grader.page.workplace import History
+from grader.extra.page.kata_view import Document
+from grader.extra.page.workplace import History
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 

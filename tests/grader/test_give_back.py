@@ -8,12 +8,12 @@ from contextlib import closing
 
 import pytest
 
-from grader.classroom.collector import Collector
-from grader.classroom.files import write_outputs
-from grader.classroom.run import ClassRun
-from grader.classroom.store import Store
-from grader.classroom.task import Verdict
 from grader.course.files import write_whole
+from grader.extra.classroom.collector import Collector
+from grader.extra.classroom.files import write_outputs
+from grader.extra.classroom.run import ClassRun
+from grader.extra.classroom.store import Store
+from grader.extra.classroom.task import Verdict
 
 PEOPLE = """---
 submission_7:

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from grader.course.catalog import CourseError
-from grader.notebooks.gradebook import write_scores
+from grader.extra.notebooks.gradebook import write_scores
 
 pytestmark = pytest.mark.slow
 

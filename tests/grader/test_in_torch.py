@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.verify.static_checks import write_record
 from grader.cli import starter
 from grader.cli.console import kata_list
 from grader.cli.grade import grade
@@ -34,6 +33,7 @@ from grader.course.submission import (
     stub_in_torch,
     text_in_torch,
 )
+from grader.extra.authoring.verify.static_checks import write_record
 from grader.grading import session
 from grader.report import KataReport
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom.judge_seekers import looks
 from grader.cli.kata import kata
+from grader.extra.classroom.judge_seekers import looks
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEN = [

@@ -12,14 +12,14 @@ import grimp
 import pytest
 
 from grader.answer_keys.file import KataKey, KeyFile
-from grader.authoring.verify import judged as judgements
-from grader.authoring.verify import katas
-from grader.authoring.verify.judged import JUDGING, Records
-from grader.authoring.verify.katas import verify_course, verify_kata
 from grader.cases import oracle
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
+from grader.extra.authoring.verify import judged as judgements
+from grader.extra.authoring.verify import katas
+from grader.extra.authoring.verify.judged import JUDGING, Records
+from grader.extra.authoring.verify.katas import verify_course, verify_kata
 from grader.grading.grader import Grader
 
 from .conftest import DOUBLE, write_files
@@ -177,7 +177,7 @@ EVERYTHING = [
 def closure(*modules):
     """Return all modules of the grader that these import, directly or not, also inside functions."""
     graph = grimp.build_graph("grader", cache_dir=None, exclude_type_checking_imports=True)
-    graph.remove_import(importer="grader", imported="grader.notebooks.magics")  # what `%load_ext` calls
+    graph.remove_import(importer="grader", imported="grader.extra.notebooks.magics")  # what `%load_ext` calls
     graph.remove_import(
         importer="grader.grading.grader", imported="grader.diagnosis.repair"
     )  # the search for the place comes after the verdict
@@ -203,21 +203,23 @@ def covered(path):
 
 
 def test_all_that_judging_imports_is_listed():
-    needed = closure("grader.grading.grader", "grader.authoring.verify.judged", "grader.diagnosis.matcher")
+    needed = closure(
+        "grader.grading.grader", "grader.extra.authoring.verify.judged", "grader.diagnosis.matcher"
+    )
     assert [path for path in sorted(needed) if not covered(path)] == []
 
 
 #: What `kata verify` imports and runs again at every call.
 ANEW = {
-    "authoring/parallel",
-    "authoring/verify/static_checks",
-    "authoring/verify/time_limit",
+    "extra/authoring/parallel",
+    "extra/authoring/verify/static_checks",
+    "extra/authoring/verify/time_limit",
 }
 
 
 def test_all_that_verifying_imports_is_listed_or_runs_again():
-    needed = closure("grader.authoring.verify.katas")
-    own = {path for path in needed if not covered(path) and path.startswith("authoring/")}
+    needed = closure("grader.extra.authoring.verify.katas")
+    own = {path for path in needed if not covered(path) and path.startswith("extra/authoring/")}
     assert own == ANEW
 
 
@@ -239,7 +241,7 @@ def test_all_that_the_katas_import_of_the_grader_is_listed():
 
 def test_every_listed_module_exists_and_is_needed():
     assert [part for part in JUDGING if not (ROOT / "grader" / part).exists()] == []
-    needed = closure("grader.authoring.verify.katas", "grader.diagnosis.matcher", "grader.strategies")
+    needed = closure("grader.extra.authoring.verify.katas", "grader.diagnosis.matcher", "grader.strategies")
     assert set(JUDGING) - set().union(*map(parts_of, needed)) == set()
 
 

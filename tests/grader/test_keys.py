@@ -34,11 +34,11 @@ from grader.answer_keys.file import (
     repacked,
     write,
 )
-from grader.authoring.release.keys import entry_of
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course
 from grader.course.submission import Submission
+from grader.extra.authoring.release.keys import entry_of
 from grader.grading.grader import Grader
 
 CHECKED = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return {}\n"

@@ -10,10 +10,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from grader.classroom.local_pool import LocalPool
-from grader.classroom.task import GraderOptions, Task
 from grader.course.catalog import Course
 from grader.course.submission import Submission
+from grader.extra.classroom.local_pool import LocalPool
+from grader.extra.classroom.task import GraderOptions, Task
 from grader.grading import submission_run
 from grader.grading.grader import Grader
 from grader.grading.submission_run import MEMORY, JudgingStopped, limited

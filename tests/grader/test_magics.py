@@ -7,7 +7,7 @@ import pytest
 import grader
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import answer_to
-from grader.notebooks import magics
+from grader.extra.notebooks import magics
 from grader.report import CheckReport, KataReport
 
 pytest.importorskip("IPython", reason="IPython is not installed")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.verify.katas import MistakeOutcome, medians, mistake_table, verify_course
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
+from grader.extra.authoring.verify.katas import MistakeOutcome, medians, mistake_table, verify_course
 from grader.mistakes import LEVELS
 
 from .conftest import DOUBLE

@@ -11,8 +11,8 @@ from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import SubmissionRejected, Unreadable, code_of, katas_asked, katas_in, source_of
+from grader.extra.notebooks.notebook import STUB, importlib, to_markdown, with_solution, without_statement
 from grader.formats import html
-from grader.notebooks.notebook import STUB, importlib, to_markdown, with_solution, without_statement
 from grader.report import CheckReport, KataReport, Mistake
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -329,7 +329,7 @@ def test_a_missing_package_is_named(tiny_course, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("_without_jupyter")
 def test_a_gradebook_names_the_missing_package():
-    from grader.notebooks.gradebook import write_scores
+    from grader.extra.notebooks.gradebook import write_scores
 
     with pytest.raises(
         CourseError, match=r"^A gradebook needs nbgrader: pip install 'decoder-dojo\[notebooks\]'$"

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from grader.answer_keys.file import KeyFile, Keyring, write
-from grader.authoring.release.keys import entry_of
 from grader.cases.generation import SEED, spread
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
+from grader.extra.authoring.release.keys import entry_of
+from grader.extra.notebooks.magics import grade_source
 from grader.grading.grader import Grader
 from grader.grading.session import open_grader
-from grader.notebooks.magics import grade_source
 from grader.worker.fork_server import WorkerFactories
 
 from .translated_mistakes import translated

@@ -7,13 +7,13 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom.files import write_outputs
-from grader.classroom.policy import Policy, Terms
-from grader.classroom.roster import Member, Roster
-from grader.classroom.store import Store
-from grader.classroom.student_reports import class_reports
-from grader.classroom.task import Verdict
 from grader.cli.kata import kata
+from grader.extra.classroom.files import write_outputs
+from grader.extra.classroom.policy import Policy, Terms
+from grader.extra.classroom.roster import Member, Roster
+from grader.extra.classroom.store import Store
+from grader.extra.classroom.student_reports import class_reports
+from grader.extra.classroom.task import Verdict
 from grader.report import CheckReport, KataReport, Report, to_json
 
 WHO = ["--by", "Dr. Roe"]

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from grader.cli.grade import grade
 from grader.cli.page import without_secret
 from grader.course.catalog import Course
-from grader.notebooks.notebook import to_markdown
+from grader.extra.notebooks.notebook import to_markdown
 from grader.report import CheckReport, KataReport, Place, Repair
 
 pytest.importorskip("nicegui", reason="the extra `page` is not installed")
@@ -29,13 +29,13 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from grader.page import kata_view, messages
-from grader.page.judges import ENDED, Judges
-from grader.page.jupyter import TOKEN, setup
-from grader.page.kata_view import MARKDOWN, Document
-from grader.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
-from grader.page.server import POLICY, Address, Guard, free_address
-from grader.page.workplace import MOST, History
+from grader.extra.page import kata_view, messages
+from grader.extra.page.judges import ENDED, Judges
+from grader.extra.page.jupyter import TOKEN, setup
+from grader.extra.page.kata_view import MARKDOWN, Document
+from grader.extra.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
+from grader.extra.page.server import POLICY, Address, Guard, free_address
+from grader.extra.page.workplace import MOST, History
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
 
@@ -478,7 +478,7 @@ def test_in_wsl_the_address_is_one_that_windows_forwards(monkeypatch):
 def judge(course, **terms):
     """Yield `ask`, which sends questions to a judge and returns the last answer to each."""
     terms = Terms(str(course.root), str(course.exercises), "numpy", **terms)
-    command = [sys.executable, "-P", "-m", "grader.page.judge", msgspec.json.encode(terms).decode()]
+    command = [sys.executable, "-P", "-m", "grader.extra.page.judge", msgspec.json.encode(terms).decode()]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(*questions):
@@ -610,9 +610,9 @@ def test_a_port_that_is_taken_is_said(tiny_course):
 
 def test_without_nicegui_it_is_said_how_to_install_it(tiny_course, monkeypatch):
     monkeypatch.setitem(sys.modules, "nicegui", None)
-    for name in [name for name in sys.modules if name.startswith("grader.page")]:
+    for name in [name for name in sys.modules if name.startswith("grader.extra.page")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("grader.page.server", raising=False)
+    monkeypatch.delattr("grader.extra.page.server", raising=False)
     result = CliRunner().invoke(grade, ["--course", str(tiny_course.root), "--page"])
     said = (
         "The page needs NiceGUI and markdown-it-py, which are not installed:"

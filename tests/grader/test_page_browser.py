@@ -22,7 +22,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from grader.page.kata_view import LOST
+from grader.extra.page.kata_view import LOST
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,9 @@ def address(course):
     yield url
     server.send_signal(signal.SIGINT)
     assert server.wait(SECONDS) == 0
-    left = subprocess.run(["pgrep", "-f", f"grader.page.judge.*{course}"], capture_output=True, text=True)
+    left = subprocess.run(
+        ["pgrep", "-f", f"grader.extra.page.judge.*{course}"], capture_output=True, text=True
+    )
     assert left.stdout == ""
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from grader.authoring.release import repository
-from grader.classroom.files import CLASS_TEMPLATE, STUDENT_TEMPLATE
+from grader.extra.authoring.release import repository
+from grader.extra.classroom.files import CLASS_TEMPLATE, STUDENT_TEMPLATE
 from grader.formats import account, html, pages
 from grader.report import CheckReport, KataReport, Mistake, Report
 

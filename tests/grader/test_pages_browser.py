@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from grader import expect
-from grader.classroom.analytics import ClassStatistics, KataStatistics
-from grader.classroom.files import Rows, render_class, render_student
-from grader.classroom.policy import Policy
-from grader.classroom.roster import Member
-from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import Course
+from grader.extra.classroom.analytics import ClassStatistics, KataStatistics
+from grader.extra.classroom.files import Rows, render_class, render_student
+from grader.extra.classroom.policy import Policy
+from grader.extra.classroom.roster import Member
+from grader.extra.classroom.student_reports import StudentReport
 from grader.formats import html
 from grader.grading.report_builder import pictures_of
 from grader.report import CheckReport, KataReport, Mistake, Place, Report

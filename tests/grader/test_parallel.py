@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from grader.authoring.parallel import for_each
+from grader.extra.authoring.parallel import for_each
 
 
 def look(_course, info, word):

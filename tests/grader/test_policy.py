@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.collector import Collector
-from grader.classroom.policy import Override, Policy, read_policy
-from grader.classroom.times import HandedIn, Repository, of_path, of_text
 from grader.course.catalog import Course, CourseError
+from grader.extra.classroom.collector import Collector
+from grader.extra.classroom.policy import Override, Policy, read_policy
+from grader.extra.classroom.times import HandedIn, Repository, of_path, of_text
 from grader.report import CheckReport, KataReport
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,10 +10,10 @@ from multiprocessing import connection
 
 import pytest
 
-from grader.classroom import ray_pool
-from grader.classroom.ray_pool import ClusterLost, RayPool
-from grader.classroom.task import GraderOptions, Task, Verdict
 from grader.course.catalog import CourseError
+from grader.extra.classroom import ray_pool
+from grader.extra.classroom.ray_pool import ClusterLost, RayPool
+from grader.extra.classroom.task import GraderOptions, Task, Verdict
 
 
 class RayError(Exception):

@@ -8,10 +8,10 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom.roster import Member
-from grader.classroom.store import Store
 from grader.cli.kata import kata
 from grader.course.catalog import Course
+from grader.extra.classroom.roster import Member
+from grader.extra.classroom.store import Store
 
 RIGHT = b'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
 TRIPLES = RIGHT.replace(b"x + x", b"3 * x")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from grader.course.catalog import Course
-from grader.notebooks.notebook import frame_bundle
-from grader.see import demonstration
-from grader.see.answers import Answers
-from grader.see.demonstration import open_demonstration, read_recording, reference_students
+from grader.extra.notebooks.notebook import frame_bundle
+from grader.extra.show import demonstration
+from grader.extra.show.answers import Answers
+from grader.extra.show.demonstration import open_demonstration, read_recording, reference_students
 from grader.worker.in_process import LocalStudent
 
 pytest.importorskip("selenium", reason="Selenium is not installed")

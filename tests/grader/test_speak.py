@@ -17,11 +17,11 @@ from grader.cli.speak import _likeliest
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.errors import CourseError
+from grader.extra.show.answers import Answers
+from grader.extra.show.demonstration import open_demonstration, read_recording, reference_students, speech_in
+from grader.extra.show.sections import Section
+from grader.extra.show.speech import DIGITS, Calls, Silent, Token, Wish, prompt_of, section_of, text_of
 from grader.report_texts import CONTROL_PICTURES
-from grader.see.answers import Answers
-from grader.see.demonstration import open_demonstration, read_recording, reference_students, speech_in
-from grader.see.sections import Section
-from grader.see.speech import DIGITS, Calls, Silent, Token, Wish, prompt_of, section_of, text_of
 from grader.worker.in_process import LocalStudent
 
 pytestmark = pytest.mark.slow  # each lets the model write a text

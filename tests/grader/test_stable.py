@@ -18,10 +18,10 @@ from click.testing import CliRunner
 
 import grader
 from grader import report
-from grader.authoring.release.repository import build_wheel
-from grader.classroom.policy import Late, Terms
 from grader.cli.grade import grade
 from grader.cli.kata import kata
+from grader.extra.authoring.release.repository import build_wheel
+from grader.extra.classroom.policy import Late, Terms
 from grader.kata import Kata
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import pytest
 from grader.course.catalog import Course
 from grader.course.files import Folder, replacing
 from grader.course.state import BEST, CourseState, KataState, Versions, file_digest, next_hint
-from grader.page.workplace import History
+from grader.extra.page.workplace import History
 from grader.report import CheckReport, KataReport, Mistake
 
 RIGHT = "def double(x):\n    return x + x\n"

@@ -20,9 +20,9 @@ from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.state import BEST, CourseState
 from grader.errors import CourseError
-from grader.page.workplace import History
+from grader.extra.page.workplace import History
+from grader.extra.show.demonstration import read_recording
 from grader.report import SCHEMA_VERSION, ReportError, from_json, to_json
-from grader.see.demonstration import read_recording
 
 GOLDEN = Path(__file__).parent / "golden" / "0.1"
 UPGRADE = "was written by a newer version of the grader: upgrade the grader."

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom.policy import Late, Override, Policy, Terms
-from grader.classroom.times import HandedIn
 from grader.cli.kata import kata
 from grader.course.catalog import Course, KataError, read_kata_info
 from grader.course.submission import parse, read_submission, written_answer
+from grader.extra.classroom.policy import Late, Override, Policy, Terms
+from grader.extra.classroom.times import HandedIn
 from grader.formats import terminal
 from grader.grading.grader import Grader
 from grader.report import CheckReport, KataReport, Report, from_json, to_json

@@ -1,0 +1,132 @@
+"""`kata rename` and `kata remove`: move or delete all files of a kata, and keep the course consistent."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.files import parse, write_whole
+from grader.course.state import STATEMENTS_FILE as RENAMED
+from grader.course.state import renamed
+from grader.course.syllabus import FILE
+from grader.extra.authoring.verify.static_checks import place
+
+
+def rename(course: Course, old: str, new: str) -> list[str]:
+    """Rename a kata: its files, its declaration, the syllabus, and the `needs` of others.
+
+    Returns the lines of the course that still mention the old name. Raises CourseError, before anything is
+    changed, if the new name is taken or is no name.
+    """
+    info = course.kata_info(old)
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", new):
+        raise CourseError(f"`{new}` cannot be a kata: say a name of small letters, digits and underscores.")
+    if new in course.katas:
+        raise CourseError(f"A kata called `{new}` is there already, in {course.katas[new].track}.")
+    for needing in _needing(course, old):
+        _replace(needing.path, _places_in_needs(needing.path, old), new)
+    _replace(info.path, _places_of_name(info.path), new)
+    info.path.rename(info.path.with_name(f"test_{new}.py"))
+    for path in (course.stub(info), course.folder(info)):
+        if path.exists():
+            path.rename(path.with_name(path.name.replace(old, new, 1)))
+    _change_syllabus(course, old, f'"{new}"')
+    _remember(course, old, new)
+    return _mentions(course, old)
+
+
+def _remember(course: Course, old: str, new: str) -> None:
+    """Add the new name to `solutions/renamed.toml`, for students who have begun under the old one."""
+    names = {before: new if after == old else after for before, after in renamed(course).items()}
+    names = {before: after for before, after in {**names, old: new}.items() if before != after}
+    text = "".join(f'{before} = "{after}"\n' for before, after in sorted(names.items()))
+    write_whole(
+        course.root / RENAMED, f"# Written by `kata rename`: the new name of each old one.\n{text}".encode()
+    )
+
+
+def remove(course: Course, name: str) -> list[Path]:
+    """Delete the files of a kata and its entry in the syllabus; return what was deleted.
+
+    Raises CourseError, before anything is deleted, if another kata needs it.
+    """
+    info = course.kata_info(name)
+    if needing := _needing(course, name):
+        names = ", ".join(f"`{other.name}`" for other in needing)
+        raise CourseError(f"`{name}` is needed by {names}; take it out of their needs first.")
+    found = files_of_kata(course, info)
+    for path in found:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    _change_syllabus(course, name, "")
+    return found
+
+
+def files_of_kata(course: Course, info: KataInfo) -> list[Path]:
+    """Return the stub, the declaration and the folder of solutions, if they exist."""
+    return [path for path in (course.stub(info), info.path, course.folder(info)) if path.exists()]
+
+
+def _needing(course: Course, name: str) -> list[KataInfo]:
+    return [info for info in course.katas.values() if name in info.needs]
+
+
+def _places_of_name(path: Path) -> list[ast.Constant]:
+    """Return where the declaration says the kata's name: the first argument of `Kata`."""
+    return [
+        node.args[0]
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Kata"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    ]
+
+
+def _places_in_needs(path: Path, name: str) -> list[ast.Constant]:
+    """Return where the declaration says the name in its `needs`."""
+    return [
+        node
+        for keyword in ast.walk(parse(path))
+        if isinstance(keyword, ast.keyword) and keyword.arg == "needs"
+        for node in ast.walk(keyword.value)
+        if isinstance(node, ast.Constant) and node.value == name
+    ]
+
+
+def _replace(path: Path, places: list[ast.Constant], new: str) -> None:
+    """Write the new name, in quotes, in the given places of a file."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    for node in sorted(places, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        line = lines[node.lineno - 1].encode()  # offsets count bytes
+        changed = line[: node.col_offset] + f'"{new}"'.encode() + line[node.end_col_offset :]
+        lines[node.lineno - 1] = changed.decode()
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _change_syllabus(course: Course, old: str, new: str) -> None:
+    """Replace a name, with its quotes, in the lists of path.toml, and as the key of its effort; without a new
+    one, drop it."""
+    path = course.root / FILE
+    if not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    quoted = rf"""["']{old}["']"""
+    changed = re.sub(quoted, new, text) if new else re.sub(rf"{quoted}\s*,\s*|,?\s*{quoted}", "", text)
+    entry = rf"^{old}(?=\s*=\s*\{{)" if new else rf"^{old}\s*=\s*\{{.*\n"
+    path.write_text(re.sub(entry, new.strip('"'), changed, flags=re.MULTILINE), encoding="utf-8")
+
+
+def _mentions(course: Course, name: str) -> list[str]:
+    """Return the lines of the course's Python and Markdown files that mention a name, with their places."""
+    files = [path for suffix in ("py", "md") for path in sorted(course.root.rglob(f"*.{suffix}"))]
+    return [
+        f"{place(course, path, number)}: {line.strip()}"
+        for path in files
+        if not any(part.startswith(".") for part in path.relative_to(course.root).parts)
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        if re.search(rf"\b{name}\b", line)
+    ]

@@ -1,0 +1,521 @@
+"""Find submitted files, student by student, in folders, repositories, nbgrader's tree or a platform's zip.
+
+Only names are held in memory; a file is read when it is graded.
+
+Lay out one submission as a folder of exercises, with the choice of files that a class gets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import NamedTuple
+
+from grader.course.archives import Zip
+from grader.course.catalog import Course, CourseError, shorten
+from grader.course.files import CLASS_LIMITS, LIMITS, Folder, NotReadable, TooLarge
+from grader.course.release_manifest import NAME as MANIFEST
+from grader.course.release_manifest import parse_list
+from grader.course.submission import (
+    LARGEST,
+    MAX_BYTES,
+    SUFFIX,
+    SubmissionRejected,
+    Unreadable,
+    answer_in,
+    cells_in,
+    read_bytes,
+    utf8,
+)
+from grader.errors import reason_of
+from grader.extra.classroom.platform_filenames import (
+    EXACT,
+    IGNORED_FOLDERS,
+    SUFFIXES,
+    KataNames,
+    Owned,
+    Parts,
+    Place,
+    StudentName,
+    is_about,
+    kata_at,
+    may_be_an_answer,
+    owner,
+    resubmission,
+)
+from grader.extra.classroom.roster import gradescope_people
+from grader.extra.classroom.times import HandedIn, Repository, of_member, of_path, unknown_time
+from grader.report_texts import LONGEST_NAME, cut, listed
+
+UPLOADED = "submitted"  # nbgrader's folder of what was handed in
+METADATA = "submission_metadata.yml"  # of Gradescope's export
+LARGEST_METADATA = 64 << 20  # bytes; it holds everybody's results as well
+LARGEST_NESTED = 64 << 20  # bytes of a zip in a zip
+GRADESCOPE = re.compile(r"submission_\d+")  # the folders of its export
+#: Of one submission.
+MOST_MANIFESTS = 4  # of releases
+MOST_ZIPS = 8
+MOST_FILES = 50  # for one kata
+MOST_NAMED = 3  # of the files that answer nothing, in a message
+
+
+@dataclass(frozen=True)
+class SubmittedFile:
+    """One student's file for one kata; `read` returns its source or raises SubmissionRejected."""
+
+    kata: str
+    place: Parts
+    read: Callable[[], bytes]
+    duplicates: tuple[Parts, ...] = ()  # other files that might have been meant
+    late: bool = False
+    time: Callable[[], HandedIn] = unknown_time
+    upload: int = 0
+
+    @property
+    def note(self) -> str:
+        """A sentence about the other files that might have been meant."""
+        places = listed(["/".join(place) for place in self.duplicates])
+        return f"{self.kata} is also in {places}; graded: {cut('/'.join(self.place), LONGEST_NAME)}."
+
+
+class FoundFile(NamedTuple):
+    """A file of a student: its path inside the submission, a function that reads it, what Canvas says, and a
+    function that says when it was handed in. `trouble` is a sentence if there may be answers that could not
+    be looked for, such as in a damaged zip; such a place is no file."""
+
+    inner: Parts
+    read: Callable[[], bytes]
+    late: bool = False
+    upload: int = 0
+    time: Callable[[], HandedIn] = unknown_time
+    trouble: str = ""
+
+
+class Collector:
+    """All submitted files, grouped by student. Raises CourseError if there are none.
+
+    With `believes_commits`, a repository says when its files were handed in, unless it is in an upload: then
+    the student has sent the commits as well.
+    """
+
+    def __init__(self, path: Path, believes_commits: bool = True) -> None:
+        self.label, self.believes_commits = shorten(path), believes_commits
+        if not path.exists():
+            raise CourseError(f"There is no folder or zip file {self.label}.")
+        self._sources: dict[StudentName, list[Callable[[], Iterator[FoundFile]]]] = {}
+        self._people: dict[str, list[StudentName]] = {}  # of Gradescope's folders
+        if path.is_dir():
+            self._add_folder(_folder_of_students(path))
+        else:
+            self._add_zip(path)
+        if not self._sources:
+            raise CourseError(
+                f"No submission was found in {self.label}: a folder a student is expected,"
+                " or a learning platform's zip."
+            )
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def _add_folder(self, folder: Path) -> None:
+        metadata = folder / METADATA
+        if metadata.is_file():
+            self._read_people(_reader(folder, (METADATA,)))
+        is_upload = metadata.is_file() or folder.name == UPLOADED
+        with Folder(folder) as opened:
+            entries = opened.entries(CLASS_LIMITS.members)
+        for name, is_folder in entries:
+            path = folder / name
+            found = owner((name, "") if is_folder else (name,))
+            if found:
+                found = found._replace(inner=tuple(part for part in found.inner if part))
+                may_be_clone = is_folder and not is_upload and not found.student.platform
+                if may_be_clone and os.path.lexists(path / ".git"):
+                    found = found._replace(student=replace(found.student, platform="repository"))
+                walk = partial(_walk, path, found, may_be_clone and self.believes_commits)
+                self._add(found.student, walk)
+
+    def _add(self, student: StudentName, source: Callable[[], Iterator[FoundFile]]) -> None:
+        """Add files of a student, or of each student of a group in Gradescope's export."""
+        for one in self._people.get(student.key, [student]):
+            self._sources.setdefault(one, []).append(source)
+
+    def _read_people(self, read: Callable[[], bytes]) -> None:
+        """Read whose the folders of Gradescope's export are. Raises CourseError if the file is unreadable."""
+        try:
+            self._people = gradescope_people(utf8(read(), METADATA, LARGEST_METADATA))
+        except SubmissionRejected as error:
+            raise CourseError(str(error)) from None
+
+    def _add_zip(self, path: Path) -> None:
+        try:
+            archive = Zip(path, CLASS_LIMITS)
+        except TooLarge as error:
+            raise CourseError(f"{self.label} {error.strerror}; grade it in parts.") from None
+        except NotReadable as error:
+            raise CourseError(f"{self.label} {error.strerror}.") from None
+        places = [parts for parts in archive.members if parts[-1] != METADATA or len(parts) > 2]
+        above = 1 if places and _has_common_folder(places) else 0
+        metadata = _metadata_at([*archive.members], above)
+        if metadata:
+            self._read_people(partial(_read_member, archive, metadata))
+        for parts in sorted(archive.members.keys() - {metadata}):
+            found = owner(parts[above:]) if len(parts) > above else None
+            if found:
+                read, time = partial(_read_member, archive, parts), partial(of_member, archive.members[parts])
+                one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload, time)])
+                self._add(found.student, one)
+
+    @property
+    def names(self) -> list[StudentName]:
+        """The students, sorted by name."""
+        return sorted(self._sources, key=lambda student: student.key)
+
+    def students(self) -> Iterator[tuple[StudentName, Iterator[FoundFile]]]:
+        """Yield the students, sorted by name, each with all submitted files."""
+        for student in self.names:
+            yield student, (file for source in self._sources[student] for file in source())
+
+    def require_one_student_each(self, names: KataNames, is_member: Callable[[StudentName], bool]) -> None:
+        """Raise CourseError if every submission holds the folders of several students.
+
+        This happens if the folder above the submissions was named. A member of the roster is one student.
+        """
+        folder = ""
+        for student, files in self.students():
+            katas: dict[str, set[Parts]] = {}
+            for found, place in ((kata_at(file.inner, names), file.inner) for file in files):
+                if found:
+                    katas.setdefault(found[1], set()).add(_folder_of(place))
+            apart = next((places for places in katas.values() if _are_apart(places)), None)
+            if is_member(student) or (katas and apart is None):
+                return
+            if apart is not None and not folder:
+                above = os.path.commonpath(["/".join((student.key, *place)) for place in apart])
+                folder = f"{self.label}/{above}"
+        if folder:
+            raise CourseError(
+                f"{folder} holds one kata in several folders, as if each were a student's."
+                f" Name the folder of the students: kata grade {folder}"
+            )
+
+
+def _folder_of(place: Parts) -> Parts:
+    """Return the folder of a file, or that of the repository if it is one of its exercises."""
+    return place[:-3] if place[-3:-2] == ("exercises",) else place[:-1]
+
+
+def _are_apart(folders: set[Parts]) -> bool:
+    """Return whether there are several folders, none of which is inside another."""
+    within = [one for one in folders for other in folders if one != other and one[: len(other)] == other]
+    return len(folders) > 1 and not within
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one student handed in: the best file for each kata, and what a person must look at."""
+
+    files: list[SubmittedFile]
+    unrecognised: list[str]  # paths of files that may be answers
+    troubles: list[str]  # sentences about places in which answers could not be looked for
+    declarations: Mapping[str, str] = field(default_factory=dict)  # digests by kata, of their release
+
+
+def answers_in(
+    files: Iterator[FoundFile],
+    names: KataNames,
+    stubs: Mapping[str, bytes] = MappingProxyType({}),
+) -> Answers:
+    """Return the file in the best place for each kata, sorted by kata.
+
+    `stubs` holds the files that were handed out: an untouched one counts only if there is no other.
+    """
+    ranked: dict[str, list[tuple[Place, FoundFile]]] = {}
+    others: list[Parts] = []
+    rest: list[Parts] = []  # which answer nothing
+    manifests: list[FoundFile] = []
+    troubles: list[str] = []
+    for file in _with_zips_opened(files):
+        found = kata_at(file.inner, names)
+        if file.trouble:
+            troubles.append(file.trouble)
+        elif found:
+            ranked.setdefault(found[1], []).append((found[0], file))
+        elif file.inner[-1] == MANIFEST:
+            manifests.append(file)
+        elif may_be_an_answer(file.inner, names):
+            others.append(file.inner)
+        elif not is_about(file.inner):
+            rest.append(file.inner)
+    released = _released(manifests)
+    unrecognised = ["/".join(place) for place in others if place not in released]
+    best = [_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)]
+    declared = {place[-1]: digest for place, digest in released.items() if place[-4:-2] == ("tests", "katas")}
+    declarations = {kata: declared[f"test_{kata}.py"] for kata in ranked if f"test_{kata}.py" in declared}
+    if rest and not (best or unrecognised or troubles):
+        named = ["/".join(place) for place in rest if place not in released][:MOST_NAMED]
+        troubles = [f"Handed in, and no answer by its name: {listed(named)}."] if named else []
+    return Answers(best, unrecognised, troubles, declarations)
+
+
+def _released(manifests: list[FoundFile]) -> dict[Parts, str]:
+    """Return the places of the files that releases wrote, with their digests, as the manifests say.
+
+    A student can change a manifest. It is asked only about files that answer no kata by their names, so it
+    can turn a blank cell into a 0, and never hide an answer.
+    """
+    places: dict[Parts, str] = {}
+    for file in manifests[:MOST_MANIFESTS]:
+        with suppress(SubmissionRejected, CourseError):
+            listed = parse_list(file.read().decode("utf-8", "replace"))
+            places |= {(*file.inner[:-1], *name.split("/")): digest for name, digest in listed.items()}
+    return places
+
+
+def _best(kata: str, found: list[tuple[Place, FoundFile]], stub: bytes | None) -> SubmittedFile:
+    """Return the file in the best place; of several in equal places the one that was handed in last."""
+    if len(found) > MOST_FILES:
+        return SubmittedFile(kata, found[0][1].inner, partial(_refuse_many, kata, len(found)))
+    begun = [one for one in found if not _is_stub(one[1], stub)] if len(found) > 1 else found
+    found = begun or found
+    place = min(place for place, _ in found)
+    file = max((file for at, file in found if at == place), key=_recency)
+    is_usual = place.exactness == EXACT and place.depth <= 1
+    others = tuple(other.inner for at, other in found if other is not file and (at == place or not is_usual))
+    read = file.read
+    if place.suffix == SUFFIXES.index(SUFFIX):
+        read = partial(_from_notebook, read, kata, file.inner[-1])
+    return SubmittedFile(kata, file.inner, read, others, file.late, file.time, file.upload)
+
+
+def _refuse_many(kata: str, files: int) -> bytes:
+    raise Unreadable(f"{files:,} files answer {kata}; nobody knows which one was meant.")
+
+
+def _is_stub(file: FoundFile, stub: bytes | None) -> bool:
+    """Return whether a file is the stub, but for its spaces. A notebook is none, and is not read."""
+    if stub is None or file.inner[-1].endswith(SUFFIX):
+        return False
+    try:
+        data = file.read()
+    except SubmissionRejected:
+        return False
+    return len(data) <= 2 * len(stub) and data.split() == stub.split()
+
+
+def _recency(file: FoundFile) -> tuple[int, tuple[int, ...], list[tuple[int, str]]]:
+    """Return a key that is larger for a later file: by Canvas's number, by `-2` in the name, by the path."""
+    parts = re.findall(r"\d+|\D+", "/".join(file.inner))
+    natural = [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    return file.upload, resubmission(PurePosixPath(file.inner[-1]).stem), natural
+
+
+def _from_notebook(read: Callable[[], bytes], kata: str, label: str) -> bytes:
+    """Return the source of the kata's cell in a notebook. Raises Unreadable if there is none."""
+    return answer_in(cells_in(read(), label), kata, label).encode("utf-8", "replace")
+
+
+def _with_zips_opened(files: Iterator[FoundFile]) -> Iterator[FoundFile]:
+    """Yield the files; a zip file of a student is replaced by the files in it."""
+    zips = 0
+    for file in files:
+        if file.trouble or len(file.inner) != 1 or not file.inner[0].endswith(".zip"):
+            yield file
+            continue
+        zips += 1
+        try:
+            if zips > MOST_ZIPS:
+                raise Unreadable(f"There are more than {MOST_ZIPS} zip files.")
+            yield from _members(file)
+        except SubmissionRejected as error:
+            yield file._replace(trouble=str(error))
+
+
+def _members(file: FoundFile) -> Iterator[FoundFile]:
+    """Yield the files in a student's zip. Raises Unreadable."""
+    label = file.inner[0]
+    try:
+        archive = Zip(file.read())
+    except NotReadable as error:
+        raise Unreadable(f"{label} {error.strerror}.") from None
+    for inner in archive.members:
+        yield FoundFile(inner, partial(_read_member, archive, inner), file.late, file.upload, file.time)
+    if archive.unsafe:
+        name = cut(archive.unsafe[0], LONGEST_NAME)
+        raise Unreadable(f"{label} holds a file whose name is no place in it: {name}.")
+    if not archive.members:
+        raise Unreadable(f"{label} holds no file.")
+
+
+def _read_member(archive: Zip, parts: Parts) -> bytes:
+    """Return a file in a zip. Raises Unreadable."""
+    try:
+        return archive.read(parts, limit_of(parts[-1]))
+    except NotReadable as error:
+        raise Unreadable(f"{parts[-1]} {error.strerror}.") from None
+
+
+def limit_of(name: str) -> int:
+    """Return the largest number of bytes that is read of a file of that name."""
+    if name == METADATA:
+        return LARGEST_METADATA
+    return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix, MAX_BYTES)
+
+
+def _metadata_at(places: list[Parts], above: int) -> Parts | None:
+    """Return where Gradescope's metadata are in a zip: at the top of its export, beside nothing but folders
+    as it names them. A student's folder may hold such a file too."""
+    found = [parts for parts in places if parts[-1] == METADATA and len(parts) == above + 1]
+    beside = {parts[above] for parts in places if len(parts) > above + 1}
+    return found[0] if len(found) == 1 and all(map(GRADESCOPE.fullmatch, beside)) else None
+
+
+def _has_common_folder(places: list[Parts]) -> bool:
+    """Return whether the folders of all students are inside one common folder."""
+    one_top = len({parts[0] for parts in places}) == 1 and all(len(parts) > 2 for parts in places)
+    return one_top and not any(parts[1] == "exercises" for parts in places)
+
+
+def _folder_of_students(folder: Path) -> Path:
+    """Return the folder that contains the students' folders, which nbgrader names `submitted`."""
+    if (folder / "exercises").is_dir():
+        raise CourseError(
+            f"{shorten(folder)} looks like one student's repository; name the folder that holds all of them."
+        )
+    return folder / UPLOADED if (folder / UPLOADED).is_dir() else folder
+
+
+def files_below(path: Path) -> Iterator[FoundFile]:
+    """Yield the files of one submission, which is a folder or a zip file."""
+    name = StudentName(path.name)
+    return _walk(path, Owned(name, () if path.is_dir() else (path.name,)))
+
+
+def _walk(path: Path, found: Owned, believes_commits: bool = False) -> Iterator[FoundFile]:
+    """Yield every file below a path, or the path itself if it is a file; follow no link."""
+    if path.is_symlink() or not path.is_dir():
+        read = _reader(path.parent, (path.name,))
+        yield FoundFile(found.inner, read, found.late, found.upload, of_path(path, None))
+        return
+    yield from _Walk(path, found.inner, believes_commits).all_files()
+
+
+class _Walk:
+    """A way through a student's folder, by descriptors. `above` is what the platform's name says of it."""
+
+    def __init__(self, root: Path, above: Parts, believes_commits: bool) -> None:
+        self._root, self._above, self._believes_commits = root, above, believes_commits
+        self._count = 0  # of files
+
+    def all_files(self) -> Iterator[FoundFile]:
+        """Yield the files below the folder, at most `LIMITS.members`."""
+        try:
+            with Folder(self._root, follows_links=False) as folder:
+                yield from self._below(folder, ())
+        except _TooMany:
+            text = f"It holds more than {LIMITS.members:,} files; those after the first were not looked at."
+            yield _trouble(self._above, text)
+        except OSError as error:
+            yield _trouble(self._above, f"The folder cannot be opened: {reason_of(error)}.")
+
+    def _below(
+        self, folder: Folder, parts: Parts, repository: Repository | None = None
+    ) -> Iterator[FoundFile]:
+        """Yield the files of a folder, and of those in it. Raises OSError and _TooMany."""
+        entries = folder.entries()
+        names = [entry.name for entry in entries if not entry.is_folder]
+        folders = [entry.name for entry in entries if entry.is_folder]
+        if ".git" in folders:
+            own = Repository(folder.path)
+            repository = own if self._believes_commits else repository
+            if others := own.other_branches():
+                text = f"There is work on another branch than the graded one: {listed(others)}."
+                yield _trouble((*self._above, *parts), text)
+        self._count += len(names)
+        if self._count > LIMITS.members:
+            raise _TooMany
+        for name in names:
+            yield self._file((*parts, name), of_path(folder.path / name, repository))
+        for name in folders:
+            if name not in IGNORED_FOLDERS and not name.startswith("."):
+                yield from self._lower(folder, (*parts, name), repository)
+
+    def _lower(self, folder: Folder, parts: Parts, repository: Repository | None) -> Iterator[FoundFile]:
+        if len(parts) > LIMITS.depth:
+            yield self._file(parts)
+            return
+        before = self._count
+        try:
+            with folder.folder(parts[-1]) as lower:
+                yield from self._below(lower, parts, repository)
+        except OSError as error:
+            text = f"The folder {'/'.join(parts)} cannot be opened: {reason_of(error)}."
+            yield _trouble((*self._above, *parts), text)
+        if self._count == before and parts[-1].endswith(SUFFIXES):  # an empty folder of a file's name
+            yield self._file(parts)
+
+    def _file(self, parts: Parts, time: Callable[[], HandedIn] = unknown_time) -> FoundFile:
+        return FoundFile((*self._above, *parts), _reader(self._root, parts), time=time)
+
+
+class _TooMany(Exception):
+    """Raised if a submission holds more files than are looked at."""
+
+
+def _trouble(inner: Parts, text: str) -> FoundFile:
+    return FoundFile(inner or (".",), bytes, trouble=text)
+
+
+def _reader(root: Path, inner: Parts) -> Callable[[], bytes]:
+    return partial(read_bytes, root.joinpath(*inner), inner[-1], limit_of(inner[-1]), root=root)
+
+
+MOST_NOTES = 20
+
+
+@contextmanager
+def laid_out(course: Course, submission: Path) -> Iterator[tuple[Course, list[str]]]:
+    """Yield the course with the submission's files as its exercises, and notes about files.
+
+    A kata that was not handed in is its stub. Raises CourseError if there is no submission.
+    """
+    if not submission.exists():
+        raise CourseError(f"There is no submission {shorten(submission)}.")
+    with tempfile.TemporaryDirectory(prefix="dojo-submission-") as folder:
+        exercises = Path(folder) / "exercises"
+        shutil.copytree(course.exercises, exercises)
+        laid = Course(course.root, exercises)
+        yield laid, _fill(laid, submission)
+
+
+def _fill(course: Course, submission: Path) -> list[str]:
+    """Put the submission's answers into the folder of exercises; return the notes."""
+    notes: list[str] = []
+    stubs = {
+        info.name: path.read_bytes()
+        for info in course.katas.values()
+        if (path := course.stub(info)).is_file()
+    }
+    answers = answers_in(files_below(submission), KataNames(course.katas), stubs)
+    notes += answers.troubles
+    for file in answers.files:
+        path = course.stub(course.katas[file.kata])
+        try:
+            path.write_bytes(file.read())
+        except SubmissionRejected as refused:
+            path.unlink(missing_ok=True)
+            notes.append(str(refused))
+        if file.duplicates:
+            notes.append(file.note)
+    if answers.unrecognised:
+        notes.append(f"Handed in, not recognised: {listed(answers.unrecognised)}.")
+    left = len(notes) - MOST_NOTES
+    return notes if left <= 0 else [*notes[:MOST_NOTES], f"{left:,} more notes of this kind are left out."]

@@ -1,0 +1,299 @@
+"""One run over a class: read each submission once, and grade the files that have no stored verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Protocol
+
+from grader.course.catalog import KataInfo
+from grader.course.release_manifest import digest
+from grader.course.submission import SubmissionRejected, decoded
+from grader.extra.classroom.collector import Collector, SubmittedFile, answers_in
+from grader.extra.classroom.platform_filenames import KataNames, StudentName, Submission
+from grader.extra.classroom.roster import Identities, Member, Person, Roster
+from grader.extra.classroom.store import Store, user
+from grader.extra.classroom.task import Task, Verdict, unreadable
+from grader.extra.classroom.times import COPIED, HandedIn, moment, of_text
+
+MOST_NOTES = 20
+MOST_UNRECOGNISED = 20  # files of one student
+MOST_TROUBLES = 5  # of one student
+SOME_CLONES = (
+    "{} of {} folders are Git repositories, and their commits say when the work was handed in. If students"
+    " have uploaded them, write commits = false into policy.toml: a student can set the time of a commit."
+)
+
+
+class GraderPool(Protocol):
+    """Several graders that work in parallel. `judging` holds the digest of the grading setup of each kata."""
+
+    judging: Mapping[str, str]
+
+    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
+        """Yield verdicts in any order. A task is taken from the iterator only when a grader is free."""
+
+    def close(self) -> None:
+        """End all processes of the pool."""
+
+
+@dataclass
+class RunCounts:
+    """The counts and notes of a run, which are printed at its end.
+
+    `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late,
+    `troubles` why answers could not be looked for;
+    `times` says when each kata was handed in, `submissions` where a student's work came from, and `unclear`
+    whose submission could not be told from another's.
+    """
+
+    students: int = 0
+    judged: int = 0
+    known: int = 0
+    absent: int = 0
+    unlisted: int = 0
+    faults: int = 0
+    notes: list[str] = field(default_factory=list)
+    omitted_notes: int = 0
+    unrecognised: dict[str, list[str]] = field(default_factory=dict)
+    late: dict[str, list[str]] = field(default_factory=dict)
+    unclear: dict[str, str] = field(default_factory=dict)
+    troubles: dict[str, list[str]] = field(default_factory=dict)
+    times: dict[str, dict[str, HandedIn]] = field(default_factory=dict)
+    submissions: dict[str, Submission] = field(default_factory=dict)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and how many were left out."""
+        return [*self.notes, *([f"{self.omitted_notes:,} more of these"] if self.omitted_notes else [])]
+
+    def note(self, text: str) -> None:
+        """Add a sentence for the instructor; after the first few, notes are only counted."""
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(text)
+        else:
+            self.omitted_notes += 1
+
+
+class ClassRun:
+    """Grade the collected files with a pool and put the verdicts into the store."""
+
+    def __init__(
+        self,
+        infos: Mapping[str, KataInfo],
+        collector: Collector,
+        roster: Roster | None,
+        pool: GraderPool,
+        store: Store,
+        other_katas: Iterable[str] = (),
+        stubs: Mapping[str, bytes] = MappingProxyType({}),
+        logins: Mapping[str, Person] = MappingProxyType({}),
+        renamed: Mapping[str, str] = MappingProxyType({}),
+        has_deadlines: bool = False,
+    ) -> None:
+        """`other_katas` are katas of the course that are not graded now; `stubs` the files handed out;
+        `logins` says who has which login on a host, `renamed` the new names of katas by their old ones. With
+        `has_deadlines` it finds out when each file was handed in."""
+        self.katas, self.collector, self.roster = infos, collector, roster
+        self.names, self.stubs = KataNames([*infos, *other_katas], renamed), stubs
+        self.pool, self.store = pool, store
+        self.counts, self._has_deadlines = RunCounts(), has_deadlines
+        self._students: dict[Task, str] = {}  # the students of the tasks in the pool
+        self._pending: Counter[str] = Counter()  # files per student that are not graded yet
+        self._unlisted: list[str] = []
+        self._earlier: Counter[str] = Counter()  # students who have another release of a kata
+        self._declared = {name: digest(info.path.read_bytes()) for name, info in infos.items()}
+        self._identities = Identities(collector.names, roster or Roster([]), dict(logins))
+        if self._identities.prefix:
+            text = f"The folders are named {self._identities.prefix}LOGIN: what follows the assignment is"
+            self.counts.note(f"{text} taken for the login.")
+        clones = sum(student.platform == "repository" for student in collector.names)
+        if has_deadlines and collector.believes_commits and 0 < clones < len(collector):
+            self.counts.note(SOME_CLONES.format(clones, len(collector)))
+        self._matched = self._match(roster, collector.names) if roster else {}
+
+    def require_one_student_each(self) -> None:
+        """Raise CourseError if the folder above the submissions was named."""
+        roster = self.roster
+        self.collector.require_one_student_each(
+            self.names, lambda student: bool(roster and roster.member(self._identities.of(student)))
+        )
+
+    def grade(self, done: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> RunCounts:
+        """Grade the files without a verdict; call `done` after each student, `judged` for each verdict."""
+        self.store.add_run(self.counts.started.isoformat(timespec="seconds"), user())
+        for task, verdict in self.pool.judge(self._tasks(done)):
+            student = self._students.pop(task)
+            self._finish_one(student, done)
+            if verdict.fault:
+                self.counts.faults += 1
+                self.counts.note(f"{student}'s {task.kata} could not be judged: {verdict.fault}.")
+                continue
+            self.counts.judged += 1
+            self.store.add_verdict(task.kata, task.digest, self.pool.judging[task.kata], verdict)
+            judged(student, task, verdict)
+        self._note_unlisted()
+        for name, students in sorted(self._earlier.items()):
+            have = f"{students} students have" if students > 1 else "1 student has"
+            self.counts.note(f"{have} another release of {name}; judged by the version of this course.")
+        self._enrol_absent()
+        self.store.commit()
+        return self.counts
+
+    def _tasks(self, done: Callable[[], None]) -> Iterator[Task]:
+        """Yield the tasks to grade; files are read only when the pool asks for the next task."""
+        for student, files in self.collector.students():
+            member = self._member(student)
+            if member is None:
+                done()
+                continue
+            self._pending[member.id] = 1  # keeps the count above 0 while files are read
+            answers = answers_in(files, self.names, self.stubs)
+            upload = max((file.upload for file in answers.files), default=0)
+            self.counts.submissions[member.id] = Submission(student, upload)
+            self._note_unrecognised(member, answers.unrecognised)
+            if answers.troubles:
+                self.counts.troubles[member.id] = answers.troubles[:MOST_TROUBLES]
+                self._note_for(member, answers.troubles[0])
+            self._earlier.update(
+                name
+                for name, digest in answers.declarations.items()
+                if digest != self._declared.get(name, digest)
+            )
+            for file in answers.files:
+                if file.kata in self.katas:
+                    yield from self._task(member, student, file)
+            self._finish_one(member.id, done)
+
+    def _time(self, student: StudentName, file: SubmittedFile, digest: str) -> HandedIn | None:
+        """Return when a file was handed in. Canvas says only whether it was late, so that a file in time has
+        no time. The time of a file is the earliest that any run has seen, since a copy is newer."""
+        if student.platform == "canvas":
+            return HandedIn(None, "Canvas marks it as late") if file.late else None
+        time = of_text(student.time, "Gradescope") or file.time()
+        if time.at is None or time.source not in COPIED:
+            return time
+        seconds = self.store.first_seen(digest, student.key, time.at.timestamp())
+        return HandedIn(moment(seconds), time.source)
+
+    def _finish_one(self, member: str, done: Callable[[], None]) -> None:
+        self._pending[member] -= 1
+        if not self._pending[member]:
+            del self._pending[member]
+            done()
+
+    def _note_for(self, member: Member, text: str) -> None:
+        self.counts.note(f"{member.id}: {text}")
+
+    def _note_unrecognised(self, member: Member, files: list[str]) -> None:
+        if files:
+            shown = files[:MOST_UNRECOGNISED]
+            more = [f"{len(files) - len(shown)} more"] if len(files) > len(shown) else []
+            self.counts.unrecognised[member.id] = [*shown, *more]
+            self._note_for(member, f"handed in, not recognised: {', '.join([*shown[:3], *more])}.")
+
+    def _member(self, student: StudentName) -> Member | None:
+        """Enrol and return the student; None if this member's submission was already seen."""
+        known = self._matched.get(student)
+        number = student.platform_id
+        unlisted = Member(student.key, next(iter(student.called), ""), platform_id=number)
+        member = replace(known, platform_id=number) if known else unlisted
+        if self.roster and known is None:
+            self.counts.unlisted += 1
+            self._unlisted.append(student.key)
+        if self.store.is_enrolled(member.id):
+            self.counts.note(f"{student.key} is {member.id}, whose submission was graded; this one was not.")
+            return None
+        self.store.enrol(member)
+        self.counts.students += 1
+        return member
+
+    def _note_unlisted(self) -> None:
+        """Note once who is not in the roster."""
+        if self._unlisted:
+            *first, last = self._unlisted
+            names = f"{', '.join(first)} and {last}" if first else last
+            are = "are" if first else "is"
+            self.counts.note(f"{names} {are} not in the roster; graded all the same.")
+
+    def source_of(self, student: str, kata: str) -> str:
+        """Return a student's answer to a kata, read again; an empty text if it cannot be read."""
+        for who, files in self.collector.students():
+            if self._matched.get(who, Member(who.key)).id == student:
+                found = answers_in(files, self.names, self.stubs).files
+                with suppress(SubmissionRejected):
+                    return "".join(decoded(file.read(), kata) for file in found if file.kata == kata)
+        return ""
+
+    def _match(self, roster: Roster, students: list[StudentName]) -> dict[StudentName, Member]:
+        """Return the member of the roster for each student, if there is no doubt who it is."""
+        known_as = {student: self._identities.of(student) for student in students}
+        found = {student: roster.identified(known) for student, known in known_as.items()}
+        matched = {student: member for student, member in found.items() if member}
+        taken = {member.id for member in matched.values()}
+        named: dict[str, list[StudentName]] = {}  # students by the ids of those who have their name
+        for student in students:
+            namesakes = [] if student in matched else roster.namesakes(known_as[student])
+            for member in namesakes:
+                named.setdefault(member.id, []).append(student)
+            if len(namesakes) == 1 and namesakes[0].id not in taken:
+                matched[student] = namesakes[0]
+        for member in roster.members:
+            claims = named.get(member.id, [])
+            if member.id not in taken and (len(claims) > 1 or (claims and claims[0] not in matched)):
+                self._ask_whose(member, claims, matched)
+        return matched
+
+    def _ask_whose(
+        self, member: Member, claims: list[StudentName], matched: dict[StudentName, Member]
+    ) -> None:
+        """Leave a member's katas blank, whose name is not enough to say which submission is theirs."""
+        for student in claims:
+            matched.pop(student, None)
+        submissions = " or ".join(student.key for student in claims)
+        text = (
+            f"{submissions} may be theirs, as far as the name {member.name} tells."
+            " Write the right one into a column `submission` of the roster."
+        )
+        self.counts.unclear[member.id] = text
+        self.counts.note(f"{member.id}: {text}")
+
+    def _task(self, member: Member, student: StudentName, file: SubmittedFile) -> Iterator[Task]:
+        """Yield the task of a file, unless its verdict is stored, it is unreadable or it is being graded."""
+        judging = self.pool.judging[file.kata]
+        if file.duplicates:
+            self._note_for(member, file.note)
+        if file.late:
+            self.counts.late.setdefault(member.id, []).append(file.kata)
+        try:
+            task, verdict = Task(file.kata, file.read()), None
+        except SubmissionRejected as refused:
+            task = Task(file.kata, f"unreadable: {refused}".encode())
+            verdict = unreadable(self.katas[file.kata], refused)
+        self.store.add_submission(member.id, file.kata, task.digest, judging)
+        if verdict is None:
+            self.store.add_source(task.digest, task.data)
+        if self._has_deadlines and (time := self._time(student, file, task.digest)):
+            self.counts.times.setdefault(member.id, {})[file.kata] = time
+        if self.store.has_verdict(file.kata, task.digest, judging):
+            self.counts.known += 1
+        elif verdict is not None:
+            self.store.add_verdict(file.kata, task.digest, judging, verdict)
+        elif task in self._students:
+            self.counts.known += 1
+        else:
+            self._students[task] = member.id
+            self._pending[member.id] += 1
+            yield task
+
+    def _enrol_absent(self) -> None:
+        """Enrol the members of the roster who submitted nothing."""
+        for member in self.roster.members if self.roster else []:
+            if not self.store.is_enrolled(member.id):
+                self.store.enrol(member)
+                self.counts.absent += 1

@@ -1,0 +1,135 @@
+"""Start a judge for each library when it is first needed, ask it, and start it again if it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import msgspec
+
+from grader.extra.page.messages import (
+    LENGTH,
+    Answer,
+    Dropped,
+    Grade,
+    Question,
+    Speak,
+    Terms,
+    Try,
+    framed,
+    length_of,
+    to_answer,
+)
+from grader.extra.show.speech import Wish
+
+POLL_SECONDS = 0.2
+ENDED = "The judge has ended; it starts again with the next change."
+
+
+@dataclass
+class Judge:
+    """The trusted end of one judge. Answers come back to whoever asked, by the number of the question."""
+
+    terms: Terms
+    module: str = "grader.extra.page.judge"
+    process: asyncio.subprocess.Process | None = None
+    asked: dict[int, asyncio.Queue[Answer]] = field(default_factory=dict)
+    reading: asyncio.Task[None] | None = None
+    starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def ask(self, question: Question) -> AsyncGenerator[Answer, None]:
+        """Yield the answers to a question; the last one is marked."""
+        answers = self.asked[question.number] = asyncio.Queue()
+        try:
+            async with self.starting:
+                await self._start()
+            assert self.process is not None
+            assert self.process.stdin is not None
+            self.process.stdin.write(framed(question))
+            with suppress(ConnectionError):
+                await self.process.stdin.drain()
+            while True:
+                answer = await answers.get()
+                yield answer
+                if answer.is_last:
+                    return
+        finally:
+            del self.asked[question.number]
+
+    async def _start(self) -> None:
+        if self.process is not None and self.process.returncode is None:
+            return
+        self.process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", self.module),
+            msgspec.json.encode(self.terms).decode(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # so that Ctrl-C ends the server, which then ends the judges
+        )
+        self.reading = asyncio.create_task(self._read(self.process))
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        """Hand answers on until the judge ends; questions that are then open are dropped."""
+        assert process.stdout is not None
+        problem = ENDED
+        with suppress(asyncio.IncompleteReadError, ValueError, msgspec.DecodeError):
+            while True:
+                head = await process.stdout.readexactly(LENGTH)
+                answer = to_answer(await process.stdout.readexactly(length_of(head)))
+                if answer.number in self.asked:
+                    self.asked[answer.number].put_nowait(answer)
+                elif not answer.number and isinstance(answer, Dropped):
+                    problem = answer.problem
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        for number, answers in self.asked.items():
+            answers.put_nowait(Dropped(number, problem))
+
+    async def end(self) -> None:
+        """Close the pipe, which ends the judge and its workers."""
+        if self.process is None or self.process.stdin is None:
+            return
+        self.process.stdin.close()
+        if self.reading:
+            await self.reading
+
+
+class Judges:
+    """The judges of a course, by library."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms, self._numbers = terms, itertools.count(1)
+        self._judges: dict[str, Judge] = {}
+        self._speaker: Judge | None = None
+
+    def grade(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
+        return self._judge(library).ask(Grade(next(self._numbers), kata))
+
+    def run(self, library: str, kata: str, lines: str) -> AsyncGenerator[Answer, None]:
+        return self._judge(library).ask(Try(next(self._numbers), kata, lines))
+
+    def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
+        if self._speaker is None:
+            self._speaker = Judge(self.terms, "grader.extra.page.judge")
+        return self._speaker.ask(Speak(next(self._numbers), wish, mine))
+
+    async def rest(self, library: str) -> None:
+        """Wait until a judge has nothing to do."""
+        await asyncio.sleep(POLL_SECONDS)
+        while self._judge(library).asked:
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _judge(self, library: str) -> Judge:
+        if library not in self._judges:
+            self._judges[library] = Judge(msgspec.structs.replace(self.terms, library=library))
+        return self._judges[library]
+
+    async def end(self) -> None:
+        """End all judges."""
+        speaker = [self._speaker] if self._speaker else []
+        await asyncio.gather(*(judge.end() for judge in [*self._judges.values(), *speaker]))
