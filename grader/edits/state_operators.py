@@ -144,9 +144,10 @@ def follows_an_argument(keyword: ast.keyword) -> bool:
 
 
 def is_a_table(node: ast.Call) -> bool:
-    """Return whether the call makes a table or a mask whose arguments are its sizes."""
+    """Return whether the call makes a table or a mask whose arguments are its sizes, each written out."""
     is_range = name_of(node) == "arange" and len(node.args) > 1
-    return name_of(node) in MAKERS - {"full", "full_like"} and bool(node.args) and not is_range
+    is_maker = name_of(node) in MAKERS - {"full", "full_like"} and bool(node.args) and not is_range
+    return is_maker and not any(isinstance(size, ast.Starred) for size in sizes(node))
 
 
 def sizes(node: ast.Call) -> list[ast.expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,66 +77,97 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
     click.echo(f"What is to be written, step by step: kata verify {name}{where}")
 
 
+#: What a foreign homework is, for `kata audit` and `kata import`.
+HOMEWORK = (
+    click.argument("homework", type=click.Path(path_type=Path)),
+    click.option(
+        "--solution",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="The right answer, a file or a folder; can be given again.  [default: found beside the tests]",
+    ),
+    click.option(
+        "--tests", default="", help="The command that runs the tests.  [default: found by their names]"
+    ),
+    click.option(
+        "--replaces",
+        type=click.Path(path_type=Path),
+        help="The file in whose place the solution is put.  [default: the stub that the tests import]",
+    ),
+    click.option(
+        "--mutants", type=click.IntRange(min=0), default=300, show_default=True, help="Try so many."
+    ),
+    click.option(
+        "--seconds", type=float, default=600.0, show_default=True, help="Begin no run after this time."
+    ),
+    click.option(
+        "--isolation", type=click.Choice(["required", "best", "none"]), default="best", show_default=True
+    ),
+    click.option(
+        "--graders",
+        "at_once",
+        type=click.IntRange(min=1),
+        default=None,
+        help="How many at a time.  [default: one a core]",
+    ),
+    click.option(
+        "--fresh", is_flag=True, help="Try everything again, also what is known from an earlier run."
+    ),
+)
+
+
+def homework_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say what a foreign homework is."""
+    for option in reversed(HOMEWORK):
+        command = option(command)
+    return command
+
+
 @kata.command("import", cls=GuardedCommand)
 @click.argument("place", metavar="TRACK/NAME")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option(
-    "--reference",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The right answer that the tests import.  [default: found by its name]",
-)
+@homework_options
 @click.option("--function", help="What the kata is about, where the tests call several functions.")
 @click.option("--title", help="What it is about, in a few words.")
 @click.option("--source", help="The paper and the section.")
 @click.option("--new-track", is_flag=True, help="Begin a track of this name.")
 @course_option
-def import_(place: str, file: Path, new_track: bool, course: Path | None, **options: Any) -> None:
-    """Draft a kata from a pytest file and its reference, or from an nbgrader notebook with its solution.
+def import_(
+    place: str,
+    homework: Path,
+    new_track: bool,
+    course: Path | None,
+    at_once: int | None,
+    function: str | None,
+    title: str | None,
+    source: str | None,
+    **options: Any,
+) -> None:
+    """Audit a homework, and draft a kata of one of its functions.
 
-    The tests run once, with the reference. This runs their code, unprotected. Exits with 1 if nothing
-    usable came over.
+    The calls that the tests make become its cases, and the wrong versions that they miss drafts of its
+    mistakes. Exits with 4, and writes nothing, if the kata could not be graded.
     """
-    from grader.extra.authoring.importing import drafting
     from grader.extra.authoring.scaffold import writer
+    from kata_audit.command import AuditOptions, import_homework
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track)
-    imported = drafting.import_kata(root, track, name, file, **options)
+    given = AuditOptions(at_once=at_once or 0, **options)
+    import_homework(root, track, name, homework, given, function, title, source)
     where = f" --course {course}" if course else ""
-    for line in drafting.summary(imported, file, name, where):
-        click.echo(line)
-    sys.exit(1 if imported.problem else 0)
+    click.echo(
+        f"It is a draft: its checks are unproven until it has mistakes. See: kata verify {name}{where}"
+    )
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("homework", type=click.Path(path_type=Path))
+@homework_options
 @click.option(
-    "--solution",
-    multiple=True,
+    "--submissions",
     type=click.Path(path_type=Path),
-    help="The right answer, a file or a folder; can be given again.  [default: found beside the tests]",
-)
-@click.option("--tests", default="", help="The command that runs the tests.  [default: found by their names]")
-@click.option(
-    "--replaces", type=click.Path(path_type=Path), help="The file that the tests import, if not the solution."
-)
-@click.option(
-    "--submissions", type=click.Path(path_type=Path), help="Also judge these: a folder, or a platform's zip."
+    help="Also run these and compare them: a folder, or a platform's zip.",
 )
 @click.option("--names", is_flag=True, help="With --submissions: print their paths.")
-@click.option("--mutants", type=click.IntRange(min=0), default=300, show_default=True, help="Try so many.")
-@click.option("--seconds", type=float, default=600.0, show_default=True, help="Begin no run after this time.")
-@click.option(
-    "--isolation", type=click.Choice(["required", "best", "none"]), default="best", show_default=True
-)
-@click.option(
-    "--graders",
-    "at_once",
-    type=click.IntRange(min=1),
-    default=None,
-    help="How many at a time.  [default: one a core]",
-)
-@click.option("--fresh", is_flag=True, help="Try everything again, also what is known from an earlier run.")
 @click.option(
     "--format",
     "form",
@@ -166,7 +198,7 @@ def audit(homework: Path, at_once: int | None, **options: Any) -> None:
     catches is shown with an input on which it differs from the solution. If a run is interrupted, the same
     command continues it.
     """
-    from grader.extra.authoring.audit.command import AuditOptions, audit_homework
+    from kata_audit.command import AuditOptions, audit_homework
 
     sys.exit(audit_homework(homework, AuditOptions(at_once=at_once or 0, **options)))
 

@@ -49,7 +49,7 @@ EXTRA = {
     "authoring": "another_course authoring feedback guide mistake_table release renaming scaffold starter"
     " statement_pictures static_checks strength",
     "how much memory a grading takes": "exhausting",
-    "homework of others": "audit import_layouts importing",
+    "homework of others": "audit audit_proofs importing",
 }
 #: Tests that repeat one claim for many katas or styles: of their cases `make test` takes every n-th, and the
 #: others are marked `extra` too.

@@ -138,8 +138,7 @@ RESULTS = "writes into the folder of results that the instructor names"
 #: The modules and folders that open files by themselves, and why that is no way in.
 ELSEWHERE = {
     "answer_keys/": COURSE,
-    "extra/authoring/": COURSE
-    + ", or homework that the instructor names; the audit runs it in copies of its own",
+    "extra/authoring/": COURSE + "",
     "cases/": "looks for what is in the cache",
     "extra/classroom/command.py": COURSE,
     "extra/classroom/files.py": RESULTS + "; packs zips",
@@ -149,7 +148,6 @@ ELSEWHERE = {
     "extra/classroom/collector.py": OWN_FOLDER + ", and copies the course's exercises there",
     "extra/classroom/task.py": COURSE,
     "extra/classroom/times.py": "runs Git on a student's objects, in an empty repository that it has made",
-    "extra/authoring/audit/command.py": RESULTS,
     "cli/keyboard.py": "asks how wide the terminal is",
     "cli/loop.py": "opens an editor",
     "cli/options.py": "asks how wide the terminal is",

@@ -268,8 +268,8 @@ def test_every_command_of_a_student_reads_what_is_no_such_file_and_ends(own, kin
 AUTHOR_S = {
     "preview": lambda own, _, out: ["preview", "double", "--course", own.root, "--output", out],
     "import": lambda own, file, _: ["import", "attention/more", file, "--course", own.root],
-    "import with a reference": lambda own, file, out: [
-        "import", "attention/more", out.with_name("test_it.py"), "--reference", file, "--course", own.root
+    "import with a solution": lambda own, file, out: [
+        "import", "attention/more", out.parent, "--solution", file, "--course", own.root
     ],
     "import of a notebook": lambda own, file, out: [
         "import", "attention/more", file.rename(out.with_name("it.ipynb")), "--course", own.root

@@ -96,6 +96,10 @@ def test_a_table_a_mask_or_an_array_to_write_into_is_kept_and_fits_other_calls(b
     assert mutation in lines_of(body)
 
 
+def test_a_table_whose_sizes_are_not_written_out_is_not_cut():
+    assert not any("[:" in line for line in lines_of("return np.ones(*x.shape)"))
+
+
 def test_an_array_that_is_not_written_into_is_not_kept_as_one():
     assert not [
         now for now in lines_of("made = x.new_zeros(y)\nreturn made + x") if "x.new_zeros(y).dtype" in now

@@ -58,7 +58,9 @@ def build_wheel(course: Path | None = None) -> tuple[str, bytes]:
         raise CourseError("The grader is not installed, so what it needs is unknown: make install")
     stem = f"decoder_dojo-{grader.__version__}"
     info = f"{stem}.dist-info"
+    beside = sources(PACKAGE.parent / "kata_audit")
     files = {f"grader/{name}": path.read_bytes() for name, path in sources().items()}
+    files |= {f"kata_audit/{name}": path.read_bytes() for name, path in beside.items()}
     about = {
         name: installed.read_text(name) or "" for name in ("METADATA", "entry_points.txt", "licenses/LICENSE")
     }
@@ -74,11 +76,11 @@ def build_wheel(course: Path | None = None) -> tuple[str, bytes]:
     return f"{stem}-py3-none-any.whl", zipped(files)
 
 
-def sources() -> dict[str, Path]:
-    """Return the files of the package, without bytecode, by their path in it."""
-    found = sorted(path for path in PACKAGE.rglob("*") if path.is_file())
+def sources(package: Path = PACKAGE) -> dict[str, Path]:
+    """Return the files of a package, without bytecode, by their path in it."""
+    found = sorted(path for path in package.rglob("*") if path.is_file())
     kept = [path for path in found if not set(EXCLUDED) & set(path.parts) and path.suffix != ".pyc"]
-    return {path.relative_to(PACKAGE).as_posix(): path for path in kept}
+    return {path.relative_to(package).as_posix(): path for path in kept}
 
 
 def _without_descriptions(metadata: str) -> str:

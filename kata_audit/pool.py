@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -12,21 +13,19 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from grader.course.catalog import CourseError
-from grader.extra.authoring.audit.homework import Homework
-from grader.extra.authoring.audit.server import Protection, available
+from grader.errors import CourseError
 from grader.worker.protocol.messages import environment
+from kata_audit.homework import Homework
+from kata_audit.server import Protection, available
 
-ROOT = Path(__file__).resolve().parents[4]
-START = (
-    "import sys; sys.path.append(sys.argv[1]);"
-    " from grader.extra.authoring.audit.server import serve; serve(sys.argv[2:])"
-)
+ROOT = Path(__file__).resolve().parents[1]
+START = "import sys; sys.path.append(sys.argv[1]); from kata_audit.server import serve; serve(sys.argv[2:])"
 Status = Literal["passed", "failed", "hung", "flooded"]
 Key = TypeVar("Key")
 
@@ -111,15 +110,13 @@ class Pool:
     def _run(self, job: Job) -> Result:
         folder = self.folder / f"run-{next(self._numbers)}"
         folder.mkdir()
-        command = {**vars(self.homework.command), "at": self.homework.at}
-        cells = self.cells
+        command = {**vars(self.homework.command), "at": self.homework.at, "cells": self.cells}
         order = {
             "work": job.work,
             "folder": str(folder),
             "root": str(self.root),
             "files": job.files,
-            "command": {**command, "cells": cells},
-            "cells": {**cells, "at": self.homework.at} if cells else None,
+            "command": command,
             "roots": self.homework.roots,
             "isolation": self.isolation,
             "keep": job.keep,
@@ -127,7 +124,7 @@ class Pool:
             "wall": job.wall,
             **job.more,
         }
-        found = self._ask(json.dumps(order).encode() + b"\n")
+        found = self._ask(order)
         shutil.rmtree(folder, ignore_errors=True)
         answer = found.get("answer")
         self.cpu += found.get("cpu", 0.0)
@@ -146,20 +143,25 @@ class Pool:
         found = self.homework.cells
         if found is None:
             return None
-        return {"label": found.label, "order": found.order, "checks": found.checks, "otter": found.otter}
+        return {"label": found.label, "order": [*found.texts], "checks": found.checks, "otter": found.otter}
 
-    def _ask(self, order: bytes) -> dict[str, Any]:
-        """Send a job to this thread's server; a server that has died is replaced once."""
+    def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Send a job to this thread's server, and return the line with its token; a server that has died is
+        replaced once."""
         for _ in range(2):
+            token = secrets.token_hex(16)
             server = getattr(self._mine, "server", None) or self._start()
             try:
                 assert server.stdin is not None
                 assert server.stdout is not None
-                server.stdin.write(order)
+                server.stdin.write(json.dumps({**order, "token": token}).encode() + b"\n")
                 server.stdin.flush()
-                if line := server.stdout.readline():
-                    return dict(json.loads(line))
-            except (OSError, ValueError, RecursionError):
+                while line := server.stdout.readline():
+                    with suppress(ValueError, RecursionError, AttributeError, TypeError):
+                        found = dict(json.loads(line))
+                        if secrets.compare_digest(str(found.get("token")), token):
+                            return found
+            except (OSError, ValueError):
                 pass
             self._mine.server = None
             if self._is_closed:

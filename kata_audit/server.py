@@ -4,10 +4,8 @@ It reads a job as a line of JSON from standard input, and writes a line with the
 libraries that the homework needs, so that a fork starts in milliseconds, and never code of the homework.
 When a run ends, everything that it has started is killed, also processes that have left its session.
 
-Confine a fork that runs code of a homework: files, network, memory, processor time, file sizes.
-
-Unlike a grader's worker, tests may read all files, start processes and use temporary files. They can write
-below one folder alone.
+A run is confined: files, network, memory, processor time, file sizes. Unlike a grader's worker, tests may
+read all files, start processes and use temporary files. They can write below one folder alone.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from typing import Any
 
 from grader.course.files import Folder
 from grader.worker.child.sandbox import hardening, landlock, seccomp
-from grader.worker.protocol.channel import address_space, control, no_new_privileges
+from grader.worker.protocol.channel import PR_SET_DUMPABLE, address_space, control, no_new_privileges
 
 MEMORY = 4 * 2**30  # bytes of address space in addition to the server's
 FILE = 64 * 2**20  # bytes of one file
@@ -116,6 +114,7 @@ Job = dict[str, Any]
 
 def serve(libraries: list[str]) -> None:
     """Run jobs until standard input is closed."""
+    hardening.hide()  # otherwise a run could open the descriptors of this process, and answer for it
     channel = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     jobs = os.fdopen(os.dup(0), "rb", buffering=0)
@@ -124,7 +123,9 @@ def serve(libraries: list[str]) -> None:
     atexit.register(_clean_up, os.getpid(), os.getppid(), os.getcwd())
     _import(libraries)
     while line := _read_line(jobs.fileno()):
-        answer = json.dumps(_run(json.loads(line), jobs.fileno())).encode() + b"\n"
+        job = json.loads(line)
+        token = job.pop("token")
+        answer = json.dumps({**_run(job, jobs.fileno()), "token": token}).encode() + b"\n"
         while answer:
             answer = answer[os.write(channel, answer) :]
 
@@ -137,13 +138,12 @@ def _clean_up(server: int, parent: int, folder: str) -> None:
 
 def _import(libraries: list[str]) -> None:
     """Import what forks need, so that they start with it."""
-    from grader.extra.authoring.audit import driver  # noqa: F401
-
     wanted = [*libraries, "unittest.mock", *["numpy.testing"] * ("numpy" in libraries)]
+    wanted += ["kata_audit.driver", "kata_audit.search"]
     if "pytest" in libraries:
         built_in = importlib.import_module("_pytest.config").default_plugins
         plugins = importlib.metadata.entry_points(group="pytest11")
-        wanted += [*(f"_pytest.{name}" for name in built_in), *(one.module for one in plugins), "hypothesis"]
+        wanted += [*(f"_pytest.{name}" for name in built_in), *(one.module for one in plugins)]
     for name in wanted:
         with contextlib.suppress(Exception):  # a plugin that is broken here is pytest's to report
             module = importlib.import_module(name)
@@ -185,12 +185,13 @@ def _run(job: Job, orders: int) -> dict[str, Any]:
     _end_all(child)
     code, seconds = watch.reap()
     kept = _keep(job, folder) if not status else []
+    has_left = any(name.startswith("begun-") for name in _listed(os.path.join(folder, "tmp")))
     shutil.rmtree(folder, ignore_errors=True)
     if status == "stopped":
         sys.exit(0)
     answer = watch.answer(seal)
     if not status:
-        has_ended = answer is not None or job["command"]["how"] == "shell"
+        has_ended = answer is not None or (job["command"]["how"] == "shell" and not has_left)
         timed_out = code in (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # the second from a shell
         status = "passed" if code == 0 and has_ended else "hung" if timed_out else "failed"
     return {
@@ -219,6 +220,7 @@ def _in_fork(job: Job, prints: int, answers: int, server: int, seal: str) -> Non
     code = 1
     try:
         os.setsid()
+        control(PR_SET_DUMPABLE, 1)  # tests may look at themselves
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL if number != signal.SIGXFSZ else signal.SIG_IGN)
         os.dup2(prints, 1)
@@ -254,14 +256,14 @@ def _perform(job: Job, answers: int, seal: str) -> int:
     taken for a run that came to its end.
     """
     found: dict[str, Any] = {}
-    if job["work"] == "witness":
-        from grader.extra.authoring.audit import witness
-
-        found, code = witness.search(job), 0
-    else:
-        from grader.extra.authoring.audit import driver
+    if job["work"] == "tests":
+        from kata_audit import driver
 
         code = driver.run_tests(job, found)
+    else:
+        from kata_audit import search
+
+        found, code = search.WORK[job["work"]](job), 0
     data = json.dumps({"seal": seal, "found": found}).encode()
     while data:
         data = data[os.write(answers, data) :]
@@ -391,6 +393,12 @@ def _children(pid: int) -> list[int]:
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:
                 found += map(int, file.read().split())
     return found
+
+
+def _listed(folder: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return os.listdir(folder)
+    return []
 
 
 def _keep(job: Job, folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Run `kata audit`: its options, its progress, its formats and its exit code."""
+"""Run `kata audit` and `kata import`: their options, progress, formats and exit codes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from pathlib import Path
 
 import click
 
-from grader.course.catalog import CourseError
-from grader.errors import reason_of
-from grader.extra.authoring.audit import record
-from grader.extra.authoring.audit.homework import open_homework
-from grader.extra.authoring.audit.pool import Pool
-from grader.extra.authoring.audit.record import Audit
-from grader.extra.authoring.audit.run import Auditor, Options
-from grader.extra.authoring.audit.submissions import try_submissions
-from grader.extra.authoring.audit.writing import draft_mistakes, write_tests
+from grader.errors import CourseError, reason_of
 from grader.formats.account import one_line
+from grader.values.formatting import counted
+from kata_audit import report
+from kata_audit.audit import Auditor, Options
+from kata_audit.homework import open_homework
+from kata_audit.pool import Pool
+from kata_audit.report import Audit
+from kata_audit.writing import draft_mistakes, write_tests
 
 MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be shown or for a file
 WIDEST = 78  # characters of a line of progress
@@ -61,7 +60,7 @@ def audit_homework(folder: Path, options: AuditOptions) -> int:
         with _stoppable(auditor):
             auditor.try_mutants()
             if options.submissions is not None:
-                try_submissions(auditor, options.submissions)
+                auditor.try_submissions(options.submissions)
             code = write_tests(auditor, MOST_SHOWN if options.tests_file is None else MOST_TESTS)
         audit = auditor.audit()
         progress.end()
@@ -71,6 +70,38 @@ def audit_homework(folder: Path, options: AuditOptions) -> int:
             _write(options.mistakes_file, draft_mistakes(audit.survivors, homework.sources))
     _show(audit, options)
     return _exit_code(audit, options)
+
+
+def import_homework(
+    root: Path,
+    track: str,
+    name: str,
+    folder: Path,
+    options: AuditOptions,
+    function: str | None,
+    title: str | None,
+    source: str | None,
+) -> None:
+    """Audit a homework, write a function of it into a course as the draft of a kata, and print what was
+    taken over. Raises CourseError, before anything is written, if that cannot be graded."""
+    from grader.extra.authoring.scaffold.imported import write_exercise
+    from kata_audit.drafting import exercise_of
+
+    homework = open_homework(folder, options.solution, options.tests, options.replaces)
+    settings = Options(options.seconds, options.mutants, options.isolation, options.at_once, options.fresh)
+    progress = _Progress()
+    with Pool(homework, options.isolation, options.at_once) as pool:
+        auditor = Auditor(pool, settings, progress.say)
+        auditor.try_mutants()
+        exercise = exercise_of(auditor, function, title, source)
+        progress.end()
+    for path in write_exercise(root, track, name, exercise):
+        click.echo(f"wrote {path}")
+    calls = counted(len(exercise.calls), "call")
+    click.echo(f"taken over from {homework.label}: {calls} of `{exercise.function}`")
+    click.echo(report.headline(auditor.audit()))
+    for note in auditor.notes:
+        click.echo(f"note: {note}")
 
 
 @contextmanager
@@ -101,14 +132,14 @@ class _Progress:
 
 def _show(audit: Audit, options: AuditOptions) -> None:
     if options.form == "terminal":
-        text = record.terminal(audit, options.names)
+        text = report.terminal(audit, options.names)
     else:
-        text = record.FORMATS[options.form](audit)
+        text = report.FORMATS[options.form](audit)
     if options.output is None:
         click.echo(text, nl=False)
         return
     _write(options.output, text)
-    click.echo(record.headline(audit))
+    click.echo(report.headline(audit))
 
 
 def _write(path: Path, text: str) -> None:
@@ -119,7 +150,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _exit_code(audit: Audit, options: AuditOptions) -> int:
-    """Return 1 if fewer are caught than `--at-least` asks for, or if the audit was stopped before its end."""
+    """Return 1 if fewer are caught than `--at-least` asks for, if too few were tried to say, or if the audit
+    was stopped before its end."""
     if options.at_least is None:
         return 0
-    return 1 if 100 * audit.share < options.at_least or not audit.is_whole else 0
+    return 1 if audit.share is None or 100 * audit.share < options.at_least or not audit.is_whole else 0

@@ -1,31 +1,26 @@
 """Write tests in the homework's own style for mutants that no test catches, and try each of them.
 
-Draft the mistakes of an imported kata: a function for each wrong version that no test catches.
+The same mutants become drafts of a kata's mistakes: a function for each.
 """
 
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from grader.course.files import text_of
-from grader.extra.authoring.audit.homework import Homework
-from grader.extra.authoring.audit.pool import Job
-from grader.extra.authoring.audit.record import MutantFate, Witness, given_of, set_line, target_of
-
-if TYPE_CHECKING:
-    from grader.extra.authoring.audit.run import Auditor
+from kata_audit.audit import Auditor
+from kata_audit.homework import Homework
+from kata_audit.report import MutantFate, Witness, given_of, set_line, target_of
 
 HEAD = '"""What goes wrong: drafts of mistakes, which no test of the homework catches."""'
 DOCSTRING = (
-    "TODO: say what goes wrong, and ask what would be right. Line {line}: `{now}`, where `{was}` is right."
+    "TODO: say what goes wrong, and ask what would be right. Line {line}: {now}, where {was} is right."
 )
 
 
@@ -87,38 +82,29 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _in_one_line(text: str) -> str:
-    return "; ".join(line.strip() for line in text.splitlines())
+    return f"`{'; '.join(line.strip() for line in text.splitlines())}`" if text else "nothing"
 
 
 Style = Literal["pytest", "unittest", "cells", "otter", "script"]
 NUMBER = r"-?\d+\.\d+(?:e-?\d+)?"
 BRIEF = 24  # characters of an argument that stands in the call
 TOLERANCES = ("1e-4", "1e-6", "1e-9")
+SEEDS = (0, 1, 2)  # of random numbers with which a written test is tried
+HEADS = {"np.": "import numpy as np", "pytest.": "import pytest", "torch.": "import torch"}
 OTTER = """\
 OK_FORMAT = True
 
 test = {{
     "name": "audit",
     "points": 1,
-    "suites": [
-        {{
-            "cases": [
-{cases}            ],
-            "setup": "",
-            "teardown": "",
-            "type": "doctest",
-        }}
-    ],
+    "suites": [{{"setup": "", "teardown": "", "type": "doctest", "cases": [
+{cases}    ]}}],
 }}
 """
 CASE = '''\
-                {{
-                    "code": r"""
+        {{"hidden": True, "locked": False, "code": r"""
 {code}
-                    """,
-                    "hidden": True,
-                    "locked": False,
-                }},
+            """}},
 '''
 
 
@@ -134,32 +120,32 @@ class Test:
 def write_tests(auditor: Auditor, most: int) -> str:
     """Write a test for each survivor, up to `most`, that those before it do not catch; return the file.
 
-    A test counts if it fails on the mutant and passes on the solution. `auditor.found` then holds its code.
+    A test counts if it fails on the mutant and passes on the solution, from each of some states of random
+    numbers. `auditor.found` then holds its code.
     """
     writer = Writer(auditor.homework)
     tests: list[Test] = []
     survivors = auditor.audit().survivors[:most]
+
+    def ends(tests: list[Test], files: dict[str, str], status: str) -> bool:
+        """Return whether the tests alone always end like this."""
+        files = files | {writer.place: writer.file(tests)}
+        jobs = (auditor.tests(files, seed=seed, **writer.command) for seed in SEEDS)
+        return all(auditor.pool.run(job).status == status for job in jobs)
+
     for n, one in enumerate(survivors, 1):
         auditor.say(f"writing a test for {n} of {len(survivors)} missed")
         source = {one.file: one.source}
         at = next(i for i, found in enumerate(auditor.found) if found is one)
-        if tests and _ended(auditor, writer, tests, source) == "failed":
+        if tests and ends(tests, source, "failed"):
             auditor.found[at] = replace(one, is_covered=True)
             continue
         for test in writer.tests_for(one, {test.name for test in tests}):
-            if _ended(auditor, writer, [test], source) == "failed" and (
-                _ended(auditor, writer, [test], {}) == "passed"
-            ):
+            if ends([test], source, "failed") and ends([test], {}, "passed"):
                 tests.append(test)
                 auditor.found[at] = replace(one, test_code=writer.one(test))
                 break
     return writer.file(tests) if tests else ""
-
-
-def _ended(auditor: Auditor, writer: Writer, tests: list[Test], files: dict[str, str]) -> str:
-    """Run the tests alone, and return how that ends."""
-    file = {writer.place: writer.file(tests)}
-    return auditor.pool.run(Job(files=files | file, more=writer.command, **auditor.trace.limits)).status
 
 
 class Writer:
@@ -167,15 +153,13 @@ class Writer:
 
     def __init__(self, homework: Homework) -> None:
         self.homework = homework
-        command = homework.command
-        self.files = [name for name in homework.tests if not name.endswith("conftest.py")]
-        words = [word for word in command.text.split() if word.endswith(".py")]
-        self.files += [name for word in words for name in [_below(word, homework)] if name]
-        self.texts = {name: text_of(homework.folder / _inner(name, homework)) for name in self.files}
+        texts = homework.text_of_tests()
+        self.texts = {name: text for name, text in texts.items() if not name.endswith("conftest.py")}
         self.style = self._style()
-        folder = PurePosixPath(self.files[0]).parent if self.files else PurePosixPath(homework.at or ".")
+        files = [name for name in self.texts if "def test" in self.texts[name]]
+        folder = PurePosixPath(files[0]).parent if files else PurePosixPath(homework.at or ".")
         self.place = (folder / "test_audit_written.py").as_posix()
-        if self.style == "cells":
+        if homework.cells is not None:
             self.place = (PurePosixPath(homework.at or ".") / "audit_written.py").as_posix()
 
     def _style(self) -> Style:
@@ -186,30 +170,33 @@ class Writer:
         if re.search(r"^class \w+\(.*TestCase\)", texts, re.M):
             return "unittest"
         has_tests = re.search(r"^\s*def test", texts, re.M)
-        return "pytest" if has_tests and self.homework.command.text.find("pytest") >= 0 else "script"
+        return "pytest" if has_tests and "pytest" in self.homework.command.text else "script"
 
     @property
     def command(self) -> dict[str, Any]:
         """What runs the file of written tests alone."""
-        if self.style in ("cells", "otter"):
-            cells = self.homework.cells
-            assert cells is not None
-            name = self.place.removeprefix(f"{self.homework.at}/")
-            plain = [file for file in cells.order if file not in cells.checks]
-            extra = {"order": [*plain, name], "checks": [name], "otter": []}
-            if self.style == "otter":
-                extra = {"order": plain, "checks": [], "otter": [name]}
-            parts = {"how": "cells", "at": self.homework.at, "cells": {"label": cells.label, **extra}}
-            return {"command": parts}
-        how = {"pytest": ("module", "pytest", ["-q", self.place]), "script": ("script", self.place, [])}
-        how["unittest"] = how["script"]
-        kind, module, arguments = how[self.style]
-        return {"command": {"how": kind, "module": module, "arguments": arguments}}
+        cells = self.homework.cells
+        if cells is None:
+            kind = (
+                ("module", "pytest", ["-q", self.place])
+                if self.style == "pytest"
+                else ("script", self.place, [])
+            )
+            return {"command": dict(zip(("how", "module", "arguments"), kind, strict=True))}
+        name = self.place.removeprefix(f"{self.homework.at}/")
+        order = [
+            file for file in cells.texts if file not in cells.checks and file not in cells.otter.values()
+        ]
+        parts: dict[str, Any] = {"order": [*order, name], "checks": {name: None}, "otter": {}}
+        if self.style == "otter":
+            parts = {"order": order, "checks": {}, "otter": {"audit": name}}
+        cell_job = {"how": "cells", "at": self.homework.at, "cells": {"label": cells.label, **parts}}
+        return {"command": cell_job}
 
     def tests_for(self, one: MutantFate, taken: set[str]) -> Iterator[Test]:
         """Yield tests for a mutant, with tolerances that become stricter."""
-        if one.witness is None or not one.witness.steps or one.witness.details.get("is_random"):
-            return  # right answers may begin with other random numbers
+        if one.witness is None or not one.witness.steps:
+            return
         base = "test_" + re.sub(r"\W+", "_", one.where).strip("_").lower()
         numbers = (base if n == 1 else f"{base}_{n}" for n in range(1, len(taken) + 2))
         name = next(each for each in numbers if each not in taken)
@@ -222,88 +209,68 @@ class Writer:
 
     def _body(self, witness: Witness, tolerance: str) -> tuple[list[str], list[str]]:
         """Return the statements of a test and its imports; none if a value has no code."""
-        steps, at = list(witness.steps), int(witness.details.get("at") or 0)
-        imports, aliases = self._imports(steps)
-        codes = [code for step in steps for _, code, _ in step.get("given", [])]
-        codes += [code for step in steps for _, code in step.get("sets", [])]
-        if not all(codes) or any(not step.get("scribble") and not step.get("name") for step in steps):
+        steps, at = list(witness.steps), int(witness.details["at"])
+        codes = [code for step in steps for _, code, _ in step["given"]]
+        if not all(codes + [code for step in steps for _, code in step["sets"]]):
             return [], []
+        imports, aliases = self._imports(steps)
         lines: list[str] = []
         for n, step in enumerate(steps):
-            if step.get("scribble"):
-                lines.append("result[...] = 7  # what the caller does with a result")
-                continue
-            lines += [set_line("made", name, code) for name, code in step.get("sets", [])]
+            lines += [set_line("made", name, code) for name, code in step["sets"]]
             names = self._variables(step, lines)
-            call = self._call(step, aliases, names)
-            if str(step["name"]).endswith(".__init__"):
-                lines.append(f"made = {call}")
-            elif n != at or witness.kind == "later":
-                keeps = n == at or any(other.get("scribble") for other in steps[n + 1 : n + 2])
-                lines.append(f"result = {call}" if keeps else call)
+            target = target_of(step, bool(steps[0]["makes"]), "made")
+            first, dot, rest = target.partition(".")
+            target = f"{aliases.get(first, first)}{dot}{rest}"
+            call = f"{target}({given_of(step['given'], names)})"
             if n == at and witness.kind != "later":
-                lines += self._claim(witness, step, call, aliases, names, tolerance)
+                lines += self._claim(witness, step, target, names, tolerance)
+            else:
+                lines.append(f"made = {call}" if step["makes"] else f"result = {call}" if n == at else call)
         if witness.kind == "later":
             lines += self._equal("result", witness, tolerance)
-        return lines, [*self._libraries(lines), *imports]
+        libraries = [
+            line for name, line in HEADS.items() if re.search(rf"\b{re.escape(name)}", "\n".join(lines))
+        ]
+        return lines, [*libraries, *imports]
 
     def _variables(self, step: dict[str, Any], lines: list[str]) -> dict[str, str]:
         """Write long arguments as variables, and return their names."""
         names = {}
         for name, code, _ in step["given"]:
             if len(code) > BRIEF:
+                taken = {line.partition(" = ")[0] for line in lines if f" = {code}" not in line}
                 wanted = name.lstrip("*")
-                taken = {line.partition(" = ")[0] for line in lines}
-                numbered = (wanted if n == 1 else f"{wanted}_{n}" for n in itertools.count(1))
-                variable = next(each for each in numbered if each not in taken)
-                if f"{wanted} = {code}" in lines:
-                    variable = wanted
-                else:
-                    lines.append(f"{variable} = {code}")
-                names[name] = variable
+                numbered = (wanted if n == 1 else f"{wanted}_{n}" for n in range(1, len(taken) + 2))
+                names[name] = next(each for each in numbered if each not in taken)
+                lines += [f"{names[name]} = {code}"] * (f"{names[name]} = {code}" not in lines)
         return names
 
-    def _call(
-        self, step: dict[str, Any], aliases: dict[str, str], names: dict[str, str] | None = None
-    ) -> str:
-        target = target_of(step)
-        if target.startswith("object."):
-            target = "made." + target.removeprefix("object.")
-            target = target.removesuffix(".forward") if target == "made.forward" else target
-        first, dot, rest = target.partition(".")
-        return f"{aliases.get(first, first)}{dot}{rest}({given_of(step['given'], names or {})})"
-
     def _claim(
-        self,
-        witness: Witness,
-        step: dict[str, Any],
-        call: str,
-        aliases: dict[str, str],
-        names: dict[str, str],
-        tolerance: str,
+        self, witness: Witness, step: dict[str, Any], target: str, names: dict[str, str], tolerance: str
     ) -> list[str]:
         """Return what a test claims about the last call."""
-        raised, argument = witness.details.get("raised"), str(witness.details.get("argument"))
+        raised, argument = witness.details["raised"], str(witness.details["argument"])
+        call = f"{target}({given_of(step['given'], names)})"
         if witness.kind == "argument":
             code = next((code for name, code, _ in step["given"] if name == argument), "")
-            check = "np.testing.assert_array_equal" if "torch." not in code else "torch.testing.assert_close"
-            named = self._call(step, aliases, names | {argument: f"given_{argument}"})
+            module = "torch" if "torch." in code else "np"
+            check = {"torch": "torch.testing.assert_close", "np": "np.testing.assert_array_equal"}[module]
+            named = f"{target}({given_of(step['given'], names | {argument: f'given_{argument}'})})"
             return [f"given_{argument} = {code}", named, f"{check}(given_{argument}, {code})"]
         if raised:
-            if self.style == "pytest":
-                return [f"with pytest.raises({raised}):", f"    {call}"]
-            if self.style == "unittest":
-                return [f"with self.assertRaises({raised}):", f"    {call}"]
+            manager = {
+                "pytest": f"with pytest.raises({raised}):",
+                "unittest": f"with self.assertRaises({raised}):",
+            }
+            if self.style in manager:
+                return [manager[self.style], f"    {call}"]
             wrong = f'    raise AssertionError("{raised} is due")'
             return ["try:", f"    {call}", f"except {raised}:", "    pass", "else:", wrong]
-        if witness.kind == "dtype":
-            library = "torch" if witness.details.get("library") else "np"
-            return [f"assert {call}.dtype == {library}.{witness.expected}"]
         return self._equal(call, witness, tolerance)
 
     def _equal(self, call: str, witness: Witness, tolerance: str) -> list[str]:
         """Return the assertion that a call gives the right result."""
-        code = re.sub(rf"^np\.float64\(({NUMBER})\)$", r"\1", str(witness.details.get("result") or ""))
+        code = re.sub(rf"^np\.float64\(({NUMBER})\)$", r"\1", str(witness.details["result"]))
         close = f"np.testing.assert_allclose({{}}, {{}}, rtol={tolerance}, atol={tolerance})"
         if "torch." in code:
             close = f"torch.testing.assert_close({{}}, {{}}, rtol={tolerance}, atol={tolerance})"
@@ -317,15 +284,11 @@ class Writer:
             loop = f"for actual, expected in zip({call}, {code}, strict=True):"
             return [loop, f"    {close.format('actual', 'expected')}"]
         if code.startswith("["):
-            return [close.format(call, code)] if "." in code else [f"assert list({call}) == {code}"]
+            is_float = re.fullmatch(r"[\[\]\d.,e+ -]+", code) and "." in code
+            return [close.format(call, code)] if is_float else [f"assert list({call}) == {code}"]
         if re.fullmatch(NUMBER, code):
             return [f"assert abs({call} - {code}) <= {tolerance}"]
         return [f"assert {call} == {code}"]
-
-    def _libraries(self, lines: list[str]) -> list[str]:
-        text = "\n".join(lines)
-        wanted = {"np.": "import numpy as np", "pytest.": "import pytest", "torch.": "import torch"}
-        return [line for name, line in wanted.items() if re.search(rf"\b{re.escape(name)}", text)]
 
     def _imports(self, steps: list[dict[str, Any]]) -> tuple[list[str], dict[str, str]]:
         """Return the imports of what steps call, as the homework's tests write them, and the names."""
@@ -334,7 +297,7 @@ class Writer:
         imports, aliases = [], {}
         for step in steps:
             name = str(step.get("name", "")).partition(".")[0]
-            if name and name not in aliases and not step.get("scribble"):
+            if name not in aliases:
                 line, aliases[name] = self._import_of(name, step)
                 imports.append(line)
         return list(dict.fromkeys(imports)), aliases
@@ -369,9 +332,7 @@ class Writer:
     def file(self, tests: list[Test]) -> str:
         """Return the whole file."""
         imports = _merged(line for test in tests for line in test.imports)
-        standard = sorted(
-            line for line in imports if line in ("import numpy as np", "import torch", "import pytest")
-        )
+        standard = sorted(line for line in imports if line in HEADS.values())
         own = sorted(line for line in imports if line not in standard)
         codes = [self.one(test) for test in tests]
         if self.style == "otter":
@@ -393,7 +354,7 @@ class Writer:
             lines = [f">>> {line}" for line in imports]
             for line in test.lines:
                 lines.append(f"... {line}" if line.startswith((" ", "else", "except")) else f">>> {line}")
-            cases.append(CASE.format(code=textwrap.indent(_silent(lines), " " * 20)))
+            cases.append(CASE.format(code=textwrap.indent(_silent(lines), " " * 12)))
         return OTTER.format(cases="".join(cases))
 
 
@@ -411,13 +372,3 @@ def _silent(lines: list[str]) -> str:
     return "\n".join(
         re.sub(r"^>>> (?=made\.\w+\(|\w+\()(?!np\.|torch\.|assert)", ">>> _ = ", line) for line in lines
     )
-
-
-def _inner(name: str, homework: Homework) -> str:
-    return name.removeprefix(f"{homework.at}/") if homework.at else name
-
-
-def _below(word: str, homework: Homework) -> str:
-    """Return a file of the command as one of the homework; empty if it is none."""
-    inner = _inner(word, homework)
-    return word if (homework.folder / inner).is_file() else ""

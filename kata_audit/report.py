@@ -1,7 +1,4 @@
-"""What an audit has found: one record, which every format renders.
-
-Render an audit: for a terminal, as JSON, JUnit, a badge or a page.
-"""
+"""What an audit has found: one record, and its renderings: terminal, JSON, JUnit, a badge, a page."""
 
 from __future__ import annotations
 
@@ -23,8 +20,9 @@ from grader.values.formatting import counted
 SCHEMA_VERSION = 1
 #: What became of a mutant. `hung` is caught too: the tests did not end. `equal` ones have no witness.
 Fate = Literal["caught", "hung", "survived", "equal"]
-Kind = Literal["value", "dtype", "argument", "later", "raises", "missing"]
+Kind = Literal["value", "argument", "later", "raises", "missing"]
 MOST_STEPS = 50
+ENOUGH = 20  # mutants of which a percentage is taken
 
 
 class Details(msgspec.Struct):
@@ -34,22 +32,18 @@ class Details(msgspec.Struct):
     argument: str = ""
     raised: str = ""
     result: str = ""
-    dtype: str = ""
-    library: str = ""
-    is_random: bool = False
 
 
 class Step(msgspec.Struct):
-    """A call of a witness: what is called, where it is, and its arguments as code, each with whether it must
-    be given; or, as `scribble`, the number of the call whose result is changed."""
+    """A call of a witness: what is called, where it is, its arguments as code, each with whether it must be
+    given, and the attributes that are set before. What it `makes` has the methods that follow."""
 
     name: str = ""
     file: str = ""
     module: str = ""
     given: list[tuple[str, str, bool]] = []
     sets: list[tuple[str, str]] = []
-    of_object: bool = False
-    scribble: int = 0
+    makes: bool = False
 
 
 class Found(Details):
@@ -65,8 +59,8 @@ class Found(Details):
 class Witness:
     """Calls to which a version answers differently from the solution, as code, and both answers as texts.
 
-    `kind` says what differs: a value, a dtype, an argument that is changed, a result that a later call
-    changes, an exception, or that the version cannot be loaded. `steps` are the calls in parts.
+    `kind` says what differs: a value, an argument that is changed, a result that a later call changes, an
+    exception, or that the version cannot be loaded. `steps` are the calls in parts.
     """
 
     kind: Kind
@@ -138,9 +132,9 @@ class Audit:
         return len(self.mutants) - self.count("equal")
 
     @property
-    def share(self) -> float:
-        """The share of the mutants that is caught; 1 if there are none."""
-        return self.caught / self.judged if self.judged else 1.0
+    def share(self) -> float | None:
+        """The share of the mutants that is caught; None if there are fewer than 20 that count."""
+        return self.caught / self.judged if self.judged >= ENOUGH else None
 
     @property
     def survivors(self) -> list[MutantFate]:
@@ -165,7 +159,7 @@ class Audit:
         return sorted(rows, key=lambda row: row[1] / row[2])
 
     @property
-    def wrong_and_passing(self) -> list[list[SubmissionFate]]:
+    def different(self) -> list[list[SubmissionFate]]:
         """The submissions that pass the tests and differ from the solution, by what they answer."""
         found = [one for one in self.submissions if one.passes and one.differs]
         groups = [[one for one in found if one.group == n] for n in sorted({one.group for one in found})]
@@ -179,8 +173,9 @@ class Audit:
             _plain(mutant)
         for submission in data["submissions"]:
             _plain(submission)
+        share = None if self.share is None else round(self.share, 4)
         counts = {fate: self.count(fate) for fate in ("caught", "hung", "survived", "equal")}
-        return {"schema_version": SCHEMA_VERSION, "share": round(self.share, 4), "counts": counts, **data}
+        return {"schema_version": SCHEMA_VERSION, "share": share, "counts": counts, **data}
 
 
 def _plain(record: dict[str, Any]) -> None:
@@ -198,22 +193,16 @@ def witness_of(answer: dict[str, Any]) -> Witness | None:
     if not found.kind:
         return None
     steps = tuple(msgspec.to_builtins(step) for step in found.steps)
-    lines = [line for line in map(call_of, steps) if line]
-    if any(step["scribble"] for step in steps):
-        lines[0] = f"result = {lines[0]}"
     details = {name: getattr(found, name) for name in Details.__struct_fields__}
-    return Witness(found.kind, "\n".join(lines), found.expected[:2_000], found.got[:2_000], steps, details)
+    code = "\n".join(call_of(step, bool(steps) and steps[0]["makes"]) for step in steps)
+    return Witness(found.kind, code, found.expected[:2_000], found.got[:2_000], steps, details)
 
 
-def call_of(step: dict[str, Any], names: dict[str, str] | None = None) -> str:
-    """Return a step as code, what it sets first; `names` are variables in place of arguments."""
-    names = names or {}
-    if step.get("scribble"):
-        return "result[...] = 7"
-    if not step.get("name"):
-        return ""
-    lines = [set_line("object", name, code) for name, code in step.get("sets", ())]
-    return "\n".join([*lines, f"{target_of(step)}({given_of(step['given'], names)})"])
+def call_of(step: dict[str, Any], of_object: bool) -> str:
+    """Return a step as code, what it sets first; `of_object` if the first step makes an object."""
+    lines = [set_line("object", name, code) for name, code in step["sets"]]
+    call = f"{target_of(step, of_object)}({given_of(step['given'], {})})"
+    return "\n".join([*lines, f"object = {call}" if step["makes"] else call])
 
 
 def set_line(owner: str, name: str, code: str) -> str:
@@ -222,12 +211,13 @@ def set_line(owner: str, name: str, code: str) -> str:
     return f"{owner}.{calls[name]}({code or '…'})" if name in calls else f"{owner}.{name} = {code or '…'}"
 
 
-def target_of(step: dict[str, Any]) -> str:
-    """Return what a step calls: a function, a class, or a method of the object that was made last."""
-    name = str(step["name"])
-    if name.endswith(".__init__"):
-        return name.removesuffix(".__init__")
-    return f"object.{name.rpartition('.')[2]}" if step.get("of_object") else name
+def target_of(step: dict[str, Any], of_object: bool, name: str = "object") -> str:
+    """Return what a step calls: a function, a class, or a method of the object that was made first."""
+    called = str(step["name"]).removesuffix(".__init__")
+    if step["makes"] or not of_object:
+        return called
+    method = called.rpartition(".")[2]
+    return name if method in ("__call__", "forward") else f"{name}.{method}"
 
 
 def given_of(given: Iterable[Any], names: dict[str, str]) -> str:
@@ -253,7 +243,6 @@ LONGEST = 300  # characters of a value
 #: What a witness shows, after the calls.
 KINDS = {
     "value": "",
-    "dtype": "the dtype differs",
     "argument": "it changes its argument `{name}`",
     "later": "an earlier result changes",
     "raises": "",
@@ -280,7 +269,11 @@ def headline(audit: Audit) -> str:
     if not audit.mutants:
         return "No wrong version was tried."
     found = f"The tests catch {audit.caught} of {counted(audit.judged, 'wrong version')} of the solution"
-    found += f" ({audit.share:.0%})."
+    found += (
+        f" ({audit.share:.0%})."
+        if audit.share is not None
+        else f": too few for a percentage, which needs {ENOUGH}."
+    )
     hung, equal = audit.count("hung"), audit.count("equal")
     hangs = f" {hung} of them because the tests did not end." if hung else ""
     rest = f" {equal} more pass and may be equal: no input was found on which they differ." if equal else ""
@@ -315,7 +308,7 @@ def _witness(one: MutantFate | SubmissionFate) -> list[str]:
     if one.witness is None:
         return []
     found = one.witness
-    said = KINDS[found.kind].format(name=found.details.get("argument", ""))
+    said = KINDS[found.kind].format(name=found.details["argument"])
     lines = [f"   called    {line}" if n == 0 else f"             {line}"
              for n, line in enumerate(_cut(found.code).splitlines())]  # fmt: skip
     lines += [f"   expected  {_cut(found.expected)}"] * bool(found.expected)
@@ -333,19 +326,22 @@ def _cut(text: str) -> str:
 def _submissions(audit: Audit, names: bool) -> list[str]:
     if not audit.submissions:
         return []
-    groups = audit.wrong_and_passing
-    passing = sum(one.passes for one in audit.submissions)
-    wrong = sum(map(len, groups))
-    lines = [
-        f"Of {counted(len(audit.submissions), 'submission')}, {passing} pass the tests; {wrong} of these"
-        " differ from the solution.",
-        "",
-    ]
+    groups = audit.different
+    lines = [submissions_line(audit), ""]
     for number, group in enumerate(groups, 1):
         lines += [f"{number}. {counted(len(group), 'submission')}", *_witness(group[0])]
         lines += [f"   {one.path}" for one in group] if names else []
         lines += [""]
     return lines
+
+
+def submissions_line(audit: Audit) -> str:
+    """Return how many submissions pass, and how many of these answer a call differently."""
+    passing, different = sum(one.passes for one in audit.submissions), sum(map(len, audit.different))
+    found = f"Of {counted(len(audit.submissions), 'submission')}, {passing} pass the tests"
+    if not different:
+        return f"{found}; no call was found that one of these answers differently from the solution."
+    return f"{found}; {different} of these answer a call differently from the solution. Look which is right."
 
 
 def as_json(audit: Audit) -> str:
@@ -379,6 +375,8 @@ def junit(audit: Audit) -> str:
 
 def badge(audit: Audit) -> str:
     """Return a line of Markdown with a badge."""
+    if audit.share is None:
+        return "![tests catch too few](https://img.shields.io/badge/tests_catch-too_few_to_say-lightgrey)\n"
     percent = int(audit.share * 100)
     colour = "brightgreen" if percent >= 90 else "yellow" if percent >= 70 else "red"
     return f"![tests catch {percent} %](https://img.shields.io/badge/tests_catch-{percent}_%25-{colour})\n"
@@ -393,8 +391,9 @@ def page(audit: Audit) -> str:
         headline=headline(audit),
         tables=[("operator", audit.by("family")), ("function", audit.by("where"))],
         survivors=[("\n".join(_survivor(n, one)[1:]), one) for n, one in enumerate(audit.survivors, 1)],
-        groups=[("\n".join(_witness(group[0])), len(group)) for group in audit.wrong_and_passing],
+        groups=[("\n".join(_witness(group[0])), len(group)) for group in audit.different],
         counted=counted,
+        submissions_line=submissions_line(audit),
         place_of=place_of,
     )
 
