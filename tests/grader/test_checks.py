@@ -93,7 +93,7 @@ def test_wrong_values_fail_agreement_and_the_law(grade):
     report = grade(double("return x * 3"))
     assert failed(report) == {"agrees_with_reference", "float64_keeps_its_digits", "twice_is_a_sum"}
     check = report.checks[0]
-    assert check.call == "double(x=x)"
+    assert check.call.endswith("\ndouble(x=x)")
     assert check.counterexample == {"x": "[[1.0, 1.0]]    float32 (1, 2)"}
     assert (check.expected, check.got, check.difference) == ("[[2.0, 2.0]]", "[[3.0, 3.0]]", "[0, 0]")
 
@@ -207,7 +207,7 @@ def test_a_detached_statistic_fails_the_gradients_alone(grade):
         "The gradient with respect to x differs from the reference's."
     )
     [told] = [check for check in report.checks if check.status == "failed"]
-    assert told.call == "center = Center(2)\ncenter.load_state_dict(weights)\ncenter(x)"
+    assert told.call.endswith("\ncenter = Center(2)\ncenter.load_state_dict(weights)\ncenter(x)")
 
 
 @pytest.mark.slow
@@ -228,7 +228,7 @@ def test_gradients_that_are_cut_in_evaluation_mode_fail_the_gradients_alone(grad
         "In evaluation mode no gradient reaches x: something on the way is detached or made anew."
     )
     [told] = [check for check in report.checks if check.status == "failed"]
-    assert told.call == "center = Center(2)\ncenter.load_state_dict(weights)\ncenter.eval()(x)"
+    assert told.call.endswith("\ncenter = Center(2)\ncenter.load_state_dict(weights)\ncenter.eval()(x)")
 
 
 @pytest.mark.slow

@@ -676,7 +676,7 @@ def test_a_student_s_page_begins_with_who_what_and_how_much(outputs):
     opening = ("<h1>=Bob <small>b2</small></h1>", "0 of 10 points</p>", "The dojo, 20")
     places = [page.index(text) for text in opening]
     assert places == sorted(places)
-    assert '<p class="cause">One x too many.</p>' in page
+    assert '<span class="headline">One x too many.</span>' in page
     assert "Twice x is x plus x." in page
     passed = (outputs[0] / "students" / "a1.html").read_text()
     assert "<details><summary>1 of 1 checks hold</summary>" in passed

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.cases.generation import spread
+from grader.answer_keys.answers import spread
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers
 from grader.extra.authoring.verify.judged import judge_mistake

@@ -18,7 +18,7 @@ from grader.grading.standings import first_needed
 #: The elements of a statement: no link, no image, no HTML.
 MARKDOWN = MarkdownIt("zero").enable(["heading", "fence", "list", "emphasis", "backticks", "escape"])
 LONGEST = 1 << 16  # characters of a statement that are shown
-BLOCK = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
 SHAPE = re.compile(r"\[(?:\.\.\.|[A-Za-z_]\w*)(?:, [\w+* /-]+)*\]")  # such as [..., Tq, d_k]
 CALLOUT = "<p><strong>What goes wrong:</strong>"
@@ -37,7 +37,7 @@ def rendered(text: str) -> str:
     """Return a statement as HTML: shapes stand out, and what a block of code prints is drawn below it."""
     markdown = to_markdown(text).removeprefix("#")
     parts = CODE.split(MARKDOWN.render(markdown))
-    blocks = iter(BLOCK.findall(markdown))
+    blocks = iter(FENCED.findall(markdown))
     for at, part in enumerate(parts):
         if part.startswith("<pre>"):
             lines = next(blocks)[1].split("\n")
