@@ -252,7 +252,8 @@ class Auditor:
             if result.status != "passed":
                 last = result.printed.strip().splitlines()[-1:]
                 note = f"{one.where}: the search for an input ended early. {' '.join(last)}".rstrip()
-                self.notes += [note] * (note not in self.notes)
+                if note not in self.notes:
+                    self.notes.append(note)
             yield replace(_fate(one, "survived" if witness else "equal"), witness=witness)
 
     def status_of(self, result: Result) -> Status:

@@ -130,9 +130,8 @@ def needed(source: str, wanted: set[str]) -> str:
     for node in (node for i, node in enumerate(body) if i in chosen or _is_future(node)):
         is_apart = any(isinstance(n, ast.FunctionDef | ast.ClassDef) for n in (before, node))
         first = min([node.lineno, *(mark.lineno for mark in getattr(node, "decorator_list", []))])
-        text += (
-            "\n\n" * (is_apart and before is not None) + "\n".join(lines[first - 1 : node.end_lineno]) + "\n"
-        )
+        gap = "\n\n" if is_apart and before is not None else ""
+        text += gap + "\n".join(lines[first - 1 : node.end_lineno]) + "\n"
         before = node
     return text
 

@@ -361,7 +361,7 @@ def _module(run: _Run, command: dict[str, Any]) -> int:
 def _pytest(run: _Run, arguments: list[str]) -> int:
     import pytest
 
-    alone = ["-n0"] * any(argument.startswith("-n") for argument in arguments)
+    alone = ["-n0"] if any(argument.startswith("-n") for argument in arguments) else []
     fixed = ["-x", "--tb=short", "--color=no", "-p", "no:cacheprovider", *alone]
     sys.argv = ["pytest", *arguments]
     return int(pytest.main([*arguments, *fixed], plugins=[run]))

@@ -536,12 +536,12 @@ def _require_small(folder: Path) -> None:
         folders[:] = [name for name in folders if name not in LEFT_OUT]
         count += len(folders) + len(names)
         size += sum(os.lstat(os.path.join(place, name)).st_size for name in names)
-        much = (
-            f"more than {LARGEST >> 20} MiB" * (size > LARGEST)
-            or f"more than {MOST_FILES:,} files" * (count > MOST_FILES)
-            or f"folders in folders, more than {DEEPEST} deep" * (len(Path(place).parts) - top > DEEPEST)
-        )
-        if much:
+        limits = {
+            f"more than {LARGEST >> 20} MiB": size > LARGEST,
+            f"more than {MOST_FILES:,} files": count > MOST_FILES,
+            f"folders in folders, more than {DEEPEST} deep": len(Path(place).parts) - top > DEEPEST,
+        }
+        if much := next((text for text, is_beyond in limits.items() if is_beyond), ""):
             raise CourseError(
                 f"{shorten(folder)} holds {much}, and every run gets a copy: name the folder of the homework"
                 " alone."

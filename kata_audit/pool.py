@@ -169,7 +169,9 @@ class Pool:
         return {"status": "failed", "printed": "The server of this audit has died."}
 
     def _start(self) -> subprocess.Popen[bytes]:
-        libraries = [*self.homework.libraries, *["pytest"] * self.homework.command.is_pytest]
+        libraries = list(self.homework.libraries)
+        if self.homework.command.is_pytest:
+            libraries.append("pytest")
         kept = {name: os.environ[name] for name in ("PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
         server = subprocess.Popen(
             [sys.executable, "-P", "-c", START, str(ROOT), *libraries],

@@ -295,8 +295,8 @@ def _survivor(number: int, one: MutantFate) -> list[str]:
     lines = [f"{number}. {one.where}, line {one.line} of {place_of(one.file)} ({one.family})"]
     lines += [f"     - {line}" for line in one.was.splitlines()]
     lines += [f"     + {line}" for line in one.now.splitlines()]
-    covered = ["   a test for another one catches it too"] * one.is_covered
-    return lines + _witness(one) + _indented("a test for it:", one.test_code) + covered
+    lines += [*_witness(one), *_indented("a test for it:", one.test_code)]
+    return [*lines, "   a test for another one catches it too"] if one.is_covered else lines
 
 
 def place_of(file: str) -> str:
@@ -311,7 +311,8 @@ def _witness(one: MutantFate | SubmissionFate) -> list[str]:
     said = KINDS[found.kind].format(name=found.details["argument"])
     lines = [f"   called    {line}" if n == 0 else f"             {line}"
              for n, line in enumerate(_cut(found.code).splitlines())]  # fmt: skip
-    lines += [f"   expected  {_cut(found.expected)}"] * bool(found.expected)
+    if found.expected:
+        lines.append(f"   expected  {_cut(found.expected)}")
     return [*lines, f"   got       {_cut(found.got)}" + (f"    ({said})" if said else "")]
 
 

@@ -612,7 +612,7 @@ def code_of(value: Any) -> str:
         return repr(value) if np.isfinite(value) else f"float('{value}')"
     if type(value) in (list, tuple):
         inside = ", ".join(map(code_of, value))
-        return f"[{inside}]" if type(value) is list else f"({inside}{',' * (len(value) == 1)})"
+        return f"[{inside}]" if type(value) is list else f"({inside}{',' if len(value) == 1 else ''})"
     if type(value) is dict:
         return "{" + ", ".join(f"{code_of(key)}: {code_of(item)}" for key, item in value.items()) + "}"
     if type(value) is set and value:

@@ -138,7 +138,9 @@ def _clean_up(server: int, parent: int, folder: str) -> None:
 
 def _import(libraries: list[str]) -> None:
     """Import what forks need, so that they start with it."""
-    wanted = [*libraries, "unittest.mock", *["numpy.testing"] * ("numpy" in libraries)]
+    wanted = [*libraries, "unittest.mock"]
+    if "numpy" in libraries:
+        wanted.append("numpy.testing")
     wanted += ["kata_audit.driver", "kata_audit.search"]
     if "pytest" in libraries:
         built_in = importlib.import_module("_pytest.config").default_plugins

@@ -242,7 +242,9 @@ class Writer:
                 wanted = name.lstrip("*")
                 numbered = (wanted if n == 1 else f"{wanted}_{n}" for n in range(1, len(taken) + 2))
                 names[name] = next(each for each in numbered if each not in taken)
-                lines += [f"{names[name]} = {code}"] * (f"{names[name]} = {code}" not in lines)
+                line = f"{names[name]} = {code}"
+                if line not in lines:
+                    lines.append(line)
         return names
 
     def _claim(

@@ -314,8 +314,9 @@ def _broadcast(first: list[str], second: list[str]) -> str:
     pairs = enumerate(zip(first, second, strict=False), 1)
     unequal = ((axis, pair) for axis, pair in pairs if pair[0] != pair[1] and "1" not in pair)
     axis, (one, other) = next(unequal, (0, ("", "")))
-    text = f"On axis -{axis} the sizes are {one} and {other}; they must be equal, or one of them 1."
-    return text * bool(axis)
+    if not axis:
+        return ""
+    return f"On axis -{axis} the sizes are {one} and {other}; they must be equal, or one of them 1."
 
 
 FEW_CASES_AGREE = (

@@ -65,10 +65,13 @@ def kata_list(course: Course, part: str = "", width: int = WIDTH, track: str = "
         waits = f" (first {listed(one.info.needs)})" if one.info.needs and not one.has_passed else ""
         lines += _titled(lead, one.info.marked_title + _library(one) + waits, width)
     signs = [_sign(course, one) for one in found]
-    legend = [*LEGEND, *[f"{AGAIN} passed before, in practice"] * (AGAIN in signs)]
-    legend += [f"{NO_FILE} no file"] * (NO_FILE in signs)
-    legend += ["• easy  ••• hard"] * bool(course.syllabus.katas)
-    legend += ["* changed since"] * any(one.score.endswith("*") for one in found)
+    further = {
+        f"{AGAIN} passed before, in practice": AGAIN in signs,
+        f"{NO_FILE} no file": NO_FILE in signs,
+        "• easy  ••• hard": bool(course.syllabus.katas),
+        "* changed since": any(one.score.endswith("*") for one in found),
+    }
+    legend = [*LEGEND, *(text for text, is_shown in further.items() if is_shown)]
     return "\n".join([*lines[1:], "", _signs(legend, width)]) + "\n"
 
 

@@ -293,7 +293,8 @@ class _Writer:
         if len(forms) != 1 or not (form := forms.pop()) or any('"' in key for key in answers):
             raise NotCode
         names = ["given"] if len(form) == 1 else [f"given_{number}" for number in range(1, len(form) + 1)]
-        parts = [f"{name}{'.tolist()' * is_array}" for name, is_array in zip(names, form, strict=True)]
+        pairs = zip(names, form, strict=True)
+        parts = [f"{name}.tolist()" if is_array else name for name, is_array in pairs]
         asked = parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
         before, texts, after = _in_one_frame(list(answers.values()))
         listed = ", ".join(f'"{given}": {text}' for given, text in zip(answers, texts, strict=True))
@@ -349,7 +350,8 @@ class _Writer:
         expression, named = self._expression(call), self._result_names(call)
         text = f"{named} = {expression}" if named else expression
         caught = "with suppress(Exception): " if call.error else ""  # it was due to raise
-        return self._in_its_mode(call, caught + text + OWN * bool(call.source))
+        own = OWN if call.source else ""
+        return self._in_its_mode(call, caught + text + own)
 
     def _in_its_mode(self, call: Call, text: str) -> str:
         return f"with torch.no_grad(): {text}" if call.options.get("grad_mode") == "off" else text
@@ -364,7 +366,7 @@ class _Writer:
             keys = list(map(_key, value if isinstance(value, tuple) else (value,)))
             names = [self._fresh(wanted[key]) if key in wanted else "_" for key in keys]
             self.known |= dict(zip(keys, names, strict=True))
-            return ", ".join(names) + "," * (isinstance(value, tuple) and len(names) == 1)
+            return f"{names[0]}," if isinstance(value, tuple) and len(names) == 1 else ", ".join(names)
         name = self._fresh("result")
         self.known |= {_key(leaf): f"{name}{path}" for path, leaf in _paths(value) if _key(leaf)}
         return name
@@ -406,7 +408,7 @@ class _Writer:
             return "…"
         if isinstance(value, list | tuple) and any(_is_made(leaf, self.known) for leaf in leaves(value)):
             inside = ", ".join(self._argument(wanted, item) for item in value)
-            return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+            return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
         if not callable(value) and not any(hasattr(leaf, "shape") for leaf in leaves(value)):
             try:
                 code = code_of(value, self.as_tensors)
@@ -518,7 +520,7 @@ def code_of(value: Any, as_tensors: bool = False) -> str:
         return repr(value) if math.isfinite(value) else f"float('{value}')"
     if isinstance(value, list | tuple):
         inside = ", ".join(code_of(item, as_tensors) for item in value)
-        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict):
         items = (f"{code_of(key)}: {code_of(item, as_tensors)}" for key, item in value.items())
         return "{" + ", ".join(items) + "}"

@@ -528,7 +528,8 @@ def _fill(course: Course, submission: Path) -> LaidOut:
     unclear = answers.troubles
     if answers.unrecognised:
         notes.append(f"Handed in, not recognised: {listed(answers.unrecognised)}.")
-        unclear = unclear or notes[-1:] * (not answers.files)
+        if not unclear and not answers.files:
+            unclear = notes[-1:]
     missing = course.katas.keys() - {file.kata for file in answers.files}
     unread |= dict.fromkeys(missing, unclear[0]) if unclear else {}  # the answers may be there
     left = len(notes) - MOST_NOTES

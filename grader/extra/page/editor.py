@@ -130,7 +130,9 @@ def marks_of(report: KataReport) -> list[Mark]:
     marks = list({(mark.place.line, mark.place.start): mark for mark in reversed([*raised, *found])}.values())
     marks.reverse()
     line = account.line_of(report.message) if report.excerpt else 0
-    return [*marks, *[Mark(Place(line, ""), report.message)] * (line > 0)]
+    if line > 0:
+        marks.append(Mark(Place(line, ""), report.message))
+    return marks
 
 
 def decorations(text: str, marks: list[Mark]) -> list[dict[str, Any]]:

@@ -137,7 +137,8 @@ def _told(failed: SubmissionFailed, above: int) -> str:
     where = f"line {failed.line}" if failed.line else ""
     if failed.line and failed.line > above:
         where = f"line {failed.line - above} of these lines"
-    return f"{failed.kinds[0]}: {failed.message}" + f" ({where})" * bool(where)
+    text = f"{failed.kinds[0]}: {failed.message}"
+    return f"{text} ({where})" if where else text
 
 
 def _text(value: Any) -> str:

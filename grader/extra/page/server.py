@@ -108,7 +108,7 @@ class Guard:
     def _enter(self, place: str, host: str, found: dict[str, list[str]]) -> RedirectResponse:
         """Return an answer that sets the cookie and leads to the same place without the code."""
         rest = urlencode({name: texts for name, texts in found.items() if name != PARAMETER}, doseq=True)
-        answer = RedirectResponse(self.path + place + f"?{rest}" * bool(rest), 303)
+        answer = RedirectResponse(self.path + place + (f"?{rest}" if rest else ""), 303)
         is_secure = self.hosts[host]
         answer.set_cookie(
             self._name(host),

@@ -157,7 +157,9 @@ def _write(speaker: Speaker, wish: Wish, recording: dict[str, float], view: View
         for line in measured(writer, wish, tokens, recording.get("loss")):
             click.echo(paragraphs(line, view.width))
     except Silent as reason:
-        click.echo("\n" * bool(tokens) + paragraphs(str(reason), view.width))
+        if tokens:
+            click.echo()
+        click.echo(paragraphs(str(reason), view.width))
 
 
 def _kept(tokens: Iterable[Token], kept: list[Token]) -> Iterator[Token]:

@@ -114,7 +114,8 @@ def _stub(draft: Draft, exercise: Exercise) -> str:
     imports = [ast.unparse(n) for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
     if re.search(r"\)[^()]*: *\S", head.splitlines()[-1]) or not head:  # the body stands in the line of `def`
         head = f"def {node.name}({ast.unparse(node.args)}):"
-    return "r" * ("\\" in statement + text) + STUB.format(
+    prefix = "r" if "\\" in statement + text else ""
+    return prefix + STUB.format(
         title=draft.title.rstrip("."),
         statement=f"\n{statement}\n" if statement else "\nTODO: say the idea, the formula and all shapes\n",
         source=draft.source,
