@@ -500,9 +500,12 @@ def course(tmp_path_factory):
     return folder
 
 
+PROGRAMS = {"grade": "grader.cli.grade", "kata": "grader.extra.kata"}
+
+
 def run(folder, program, *words, code=0, packages=ROOT):
     """Return what a command prints in this folder. Nothing of it may speak of our course's subject."""
-    start = f"from grader.cli.{program} import {program}; {program}()"
+    start = f"from {PROGRAMS[program]} import {program}; {program}()"
     environment = {**os.environ, "PYTHONPATH": str(packages), "NO_COLOR": "1", "COLUMNS": "100"}
     done = subprocess.run(
         [sys.executable, "-c", start, *map(str, words)],
