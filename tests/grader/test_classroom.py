@@ -23,7 +23,7 @@ from grader.extra.classroom.roster import Member, Roster, read_roster
 from grader.extra.classroom.run import ClassRun, RunCounts
 from grader.extra.classroom.store import Store, StoreUnusable
 from grader.extra.classroom.student_reports import class_reports, counted_katas, with_waiting_katas
-from grader.extra.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, shape, verdict_of
+from grader.extra.classroom.task import FileVerdict, GraderOptions, Task, judge, put_aside, shape, verdict_of
 from grader.extra.kata import kata
 from grader.grading.grader import Grader
 from grader.grading.session import LibraryMissing
@@ -322,7 +322,7 @@ def test_a_file_that_cannot_be_read_has_a_report(info, hand_in, store, tmp_path)
 
 def test_our_own_fault_costs_nobody_a_point_and_is_tried_again(info, hand_in, store):
     faulty = FakePool(info)
-    faulty.verdict = lambda _task: Verdict("error", 0, 0, "", fault="OSError: no room")
+    faulty.verdict = lambda _task: FileVerdict("error", 0, 0, "", fault="OSError: no room")
     counts, _ = run(info, hand_in({"ada": "passes"}), store, pool=faulty)
     assert (counts.faults, counts.notes) == (1, ["ada's double could not be judged: OSError: no room."])
     (ada,) = class_reports(store, [info], "cpu")
@@ -336,7 +336,7 @@ def lost(info, hand_in, store):
     """A class in which Ada's file passes, Bob's could not be judged, and Zoe handed in nothing."""
     pool = FakePool(info)
     judge_it = pool.verdict
-    fault = Verdict("error", 0, 0, "", fault="OSError: no room")
+    fault = FileVerdict("error", 0, 0, "", fault="OSError: no room")
     pool.verdict = lambda task: fault if b"lost" in task.data else judge_it(task)
     roster = Roster([Member(name, name.title()) for name in ("ada", "bob", "zoe")])
     run(info, hand_in({"ada": "passes", "bob": "lost"}), store, roster, pool)
@@ -376,7 +376,7 @@ def test_what_was_not_handed_in_is_blank_if_the_instructor_wants_it(info, store,
 
 def test_a_kata_that_could_be_judged_for_nobody_is_listed_all_the_same(info, hand_in, store):
     faulty = FakePool(info)
-    faulty.verdict = lambda _task: Verdict("error", 0, 0, "", fault="OSError: no room")
+    faulty.verdict = lambda _task: FileVerdict("error", 0, 0, "", fault="OSError: no room")
     run(info, hand_in({"ada": "passes"}), store, pool=faulty)
     assert counted_katas(store, [info], Policy(), datetime.now(UTC)) == [info]
 

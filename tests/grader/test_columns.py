@@ -12,7 +12,7 @@ from grader.extra.classroom.policy import Policy, Terms
 from grader.extra.classroom.roster import read_roster
 from grader.extra.classroom.run import RunCounts
 from grader.extra.classroom.store import Store
-from grader.extra.classroom.task import Verdict
+from grader.extra.classroom.task import FileVerdict
 from grader.report import CheckReport, KataReport, Report, to_json
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,HW1 (12345),HW2 (777),Current Points,Final Score
@@ -46,7 +46,7 @@ def written(tmp_path, tiny_course):
                 report = Report((KataReport("double", info.track, "failed", 1000, checks=checks),))
                 store.add_submission(student, "double", student, "j")
                 if score is not None:
-                    verdict = Verdict("failed", score, 1000, json.dumps(to_json(report)))
+                    verdict = FileVerdict("failed", score, 1000, json.dumps(to_json(report)))
                     store.add_verdict("double", student, "j", verdict)
             terms = {"roster": roster, "absent": absent, "policy": policy, "column": column}
             write_outputs(tmp_path, store, [info], "cpu", counts, **terms)

@@ -13,7 +13,7 @@ from grader.extra.classroom.collector import Collector
 from grader.extra.classroom.files import write_outputs
 from grader.extra.classroom.run import ClassRun
 from grader.extra.classroom.store import Store
-from grader.extra.classroom.task import Verdict
+from grader.extra.classroom.task import FileVerdict
 
 PEOPLE = """---
 submission_7:
@@ -35,7 +35,7 @@ class NoPool:
 
     def judge(self, tasks):
         for task in tasks:
-            yield task, Verdict("error", 0, 0, "", fault="OSError: no room")
+            yield task, FileVerdict("error", 0, 0, "", fault="OSError: no room")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from grader.course.catalog import Course  # noqa: E402 - torch first
-from grader.extra.authoring.verify.on_device import Difference, KataOnDevice, Verdict, judge_on_device  # noqa: E402
+from grader.extra.authoring.verify.on_device import DeviceVerdict, Difference, KataOnDevice, judge_on_device  # noqa: E402
 from grader.worker.child import fake_device  # noqa: E402 - torch first
 from grader.worker.child.on_fake_device import call_on_device  # noqa: E402 - torch first
 from grader.worker.protocol.codec import TensorOutline  # noqa: E402 - torch first
@@ -49,7 +49,9 @@ UNSTEADY = '''
             def forward(self, x):
                 return (x - 2 * x.mean(-1, keepdim=True)) * self.scale
 '''
-ALL_CHECKS = Verdict(frozenset({"agrees_with_reference", "stays_on_the_device"}), 0, "leaves_it_on_the_cpu")
+ALL_CHECKS = DeviceVerdict(
+    frozenset({"agrees_with_reference", "stays_on_the_device"}), 0, "leaves_it_on_the_cpu"
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +89,14 @@ def test_the_page_lists_every_difference(compared):
 
 
 def test_a_difference_of_code_that_the_pretended_device_refuses_is_foretold():
-    refused = Verdict(frozenset({"stays_on_the_device"}), 900)
+    refused = DeviceVerdict(frozenset({"stays_on_the_device"}), 900)
     assert Difference("one", refused, ALL_CHECKS).is_foretold
-    assert not Difference("one", Verdict(frozenset(), 1000), ALL_CHECKS).is_foretold
+    assert not Difference("one", DeviceVerdict(frozenset(), 1000), ALL_CHECKS).is_foretold
 
 
 def test_equal_verdicts_are_no_difference():
     result = KataOnDevice(None)
-    result.compare("one", ALL_CHECKS, Verdict(*vars(ALL_CHECKS).values()))
+    result.compare("one", ALL_CHECKS, DeviceVerdict(*vars(ALL_CHECKS).values()))
     assert not result.differences
 
 

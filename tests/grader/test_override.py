@@ -12,7 +12,7 @@ from grader.extra.classroom.policy import Policy, Terms
 from grader.extra.classroom.roster import Member, Roster
 from grader.extra.classroom.store import Store
 from grader.extra.classroom.student_reports import class_reports
-from grader.extra.classroom.task import Verdict
+from grader.extra.classroom.task import FileVerdict
 from grader.extra.kata import kata
 from grader.report import CheckReport, KataReport, Report, to_json
 
@@ -34,7 +34,7 @@ def store(tmp_path, info):
             opened.enrol(Member(student, student.title()))
         opened.add_submission("ada", "double", "s1", "j")
         opened.add_submission("bob", "double", "s2", "j")
-        opened.add_verdict("double", "s1", "j", Verdict("failed", 350, 1000, json.dumps(to_json(report))))
+        opened.add_verdict("double", "s1", "j", FileVerdict("failed", 350, 1000, json.dumps(to_json(report))))
     return tmp_path / "grades"
 
 

@@ -35,7 +35,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from grader.extra.page import editor, messages, questions
 from grader.extra.page.editor import Document
-from grader.extra.page.judges import ENDED, Judge, Judges, end
+from grader.extra.page.judges import ENDED, JudgeProcess, Judges, end
 from grader.extra.page.jupyter import TOKEN, setup
 from grader.extra.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
 from grader.extra.page.server import POLICY, Address, Guard, free_address
@@ -640,7 +640,7 @@ def test_a_judge_that_does_not_end_with_its_input_is_ended(tiny_course):
     async def work():
         command = [sys.executable, "-c", "print(flush=True); import time; time.sleep(60)"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        judge = Judge(Terms(str(tiny_course.root), str(tiny_course.exercises), "numpy"))
+        judge = JudgeProcess(Terms(str(tiny_course.root), str(tiny_course.exercises), "numpy"))
         judge.process = await asyncio.create_subprocess_exec(*command, **pipes, start_new_session=True)
         await judge.process.stdout.readline()
         judge.process.stdin.close()

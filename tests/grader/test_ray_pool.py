@@ -11,7 +11,7 @@ import pytest
 from grader.course.catalog import CourseError
 from grader.extra.classroom import ray_pool
 from grader.extra.classroom.ray_pool import ClusterLost, RayPool
-from grader.extra.classroom.task import GraderOptions, Task, Verdict
+from grader.extra.classroom.task import FileVerdict, GraderOptions, Task
 
 
 class RayError(Exception):
@@ -83,7 +83,7 @@ class FakeActor:
 
     def _judge(self, task):
         lost = self.ray.loses()
-        return self._answer(RayError("The actor died.") if lost else Verdict("passed", 10, 10, task.kata))
+        return self._answer(RayError("The actor died.") if lost else FileVerdict("passed", 10, 10, task.kata))
 
 
 class FakeMethod:

@@ -220,7 +220,7 @@ def _are_apart(folders: set[Parts]) -> bool:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Collected:
     """What one student handed in: the best file for each kata, and what a person must look at."""
 
     files: list[SubmittedFile]
@@ -233,7 +233,7 @@ def answers_in(
     files: Iterator[FoundFile],
     names: KataNames,
     stubs: Mapping[str, bytes] = MappingProxyType({}),
-) -> Answers:
+) -> Collected:
     """Return the file in the best place for each kata, sorted by kata.
 
     `stubs` holds the files that were handed out: an untouched one counts only if there is no other.
@@ -263,7 +263,7 @@ def answers_in(
     if rest and not (best or unrecognised or troubles):
         named = ["/".join(place) for place in rest if place not in released][:MOST_NAMED]
         troubles = [f"Handed in, and no answer by its name: {listed(named)}."] if named else []
-    return Answers(best, unrecognised, troubles, declarations)
+    return Collected(best, unrecognised, troubles, declarations)
 
 
 def _released(manifests: list[FoundFile]) -> dict[Parts, str]:

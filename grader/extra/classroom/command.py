@@ -26,7 +26,7 @@ from grader.extra.classroom.roster import Person, Roster, read_logins, read_rost
 from grader.extra.classroom.run import ClassRun, GraderPool, RunCounts
 from grader.extra.classroom.store import Store, open_store
 from grader.extra.classroom.student_reports import counted_katas
-from grader.extra.classroom.task import GraderOptions, LocalPool, Task, Verdict
+from grader.extra.classroom.task import FileVerdict, GraderOptions, LocalPool, Task
 from grader.formats.account import one_line, points
 from grader.values.formatting import counted
 
@@ -178,12 +178,12 @@ def _progress(students: int, each: bool) -> Iterator[Callable[[], None]]:
     yield done
 
 
-def _print_result(student: str, task: Task, verdict: Verdict) -> None:
+def _print_result(student: str, task: Task, verdict: FileVerdict) -> None:
     text = f"{verdict.status}  {points(verdict.score)} / {points(verdict.max_score)}"
     click.echo(f"{one_line(student, 100)}  {task.kata}  {text}")
 
 
-def _print_nothing(student: str, task: Task, verdict: Verdict) -> None:
+def _print_nothing(student: str, task: Task, verdict: FileVerdict) -> None:
     """Print no single results; the summary follows."""
 
 

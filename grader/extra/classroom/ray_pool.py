@@ -23,7 +23,7 @@ from typing import Any
 
 import grader
 from grader.course.catalog import CourseError
-from grader.extra.classroom.task import GraderOptions, LocalPool, Task, Verdict
+from grader.extra.classroom.task import FileVerdict, GraderOptions, LocalPool, Task
 from grader.grading.session import COMPLAINTS, LibraryMissing
 from grader.processes.pool import Child
 
@@ -61,7 +61,7 @@ class ClusterGrader:
     def judging(self) -> Mapping[str, str]:
         return self._pool.judging
 
-    def judge(self, task: Task) -> Verdict:
+    def judge(self, task: Task) -> FileVerdict:
         ((_, verdict),) = self._pool.judge(iter([task]))
         return verdict
 
@@ -76,7 +76,7 @@ class RayPool:
         self.judging: Mapping[str, str]
         self._size, self.judging = self._receive(OPEN_SECONDS)
 
-    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
+    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FileVerdict]]:
         """Yield verdicts in any order; each grader has one task at a time. Raises ClusterLost."""
         running = sum(self._send(tasks) for _ in range(self._size))
         while running:
@@ -212,14 +212,14 @@ class _Graders:
         """Send the verdict; a task whose grader was lost goes to another one."""
         actor, task = self._running.pop(answer)
         try:
-            verdict: Verdict = self._ray.get(answer)
+            verdict: FileVerdict = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             self._start()
             self._losses[task] += 1
             if self._losses[task] < TRIES:
                 self._queue.appendleft(task)
                 return
-            verdict = Verdict("error", 0, 0, "", fault=str(error).strip().splitlines()[-1])
+            verdict = FileVerdict("error", 0, 0, "", fault=str(error).strip().splitlines()[-1])
         else:
             self._idle.append(actor)
         self._channel.send((task, verdict))

@@ -17,7 +17,7 @@ from grader.extra.classroom.collector import Collector, SubmittedFile, answers_i
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, Submission
 from grader.extra.classroom.roster import Identities, Member, Person, Roster
 from grader.extra.classroom.store import Store, user
-from grader.extra.classroom.task import Task, Verdict, unreadable
+from grader.extra.classroom.task import FileVerdict, Task, unreadable
 from grader.extra.classroom.times import COPIED, HandedIn, moment, of_text
 
 MOST_NOTES = 20
@@ -34,7 +34,7 @@ class GraderPool(Protocol):
 
     judging: Mapping[str, str]
 
-    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
+    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FileVerdict]]:
         """Yield verdicts in any order. A task is taken from the iterator only when a grader is free."""
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class ClassRun:
             self.names, lambda student: bool(roster and roster.member(self._identities.of(student)))
         )
 
-    def grade(self, done: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> RunCounts:
+    def grade(self, done: Callable[[], None], judged: Callable[[str, Task, FileVerdict], None]) -> RunCounts:
         """Grade the files without a verdict; call `done` after each student, `judged` for each verdict."""
         self.store.add_run(self.counts.started.isoformat(timespec="seconds"), user())
         for task, verdict in self.pool.judge(self._tasks(done)):

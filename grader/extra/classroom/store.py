@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from grader.course.catalog import CourseError
 from grader.errors import reason_of, too_new
 from grader.extra.classroom.roster import Member
-from grader.extra.classroom.task import PUT_ASIDE, UNREADABLE, Verdict
+from grader.extra.classroom.task import PUT_ASIDE, UNREADABLE, FileVerdict
 from grader.grading.session import LibraryMissing
 
 SCHEMA = 1
@@ -165,7 +165,7 @@ class Store:
         query = "SELECT 1 FROM verdicts WHERE kata = :kata AND source = :source AND judging = :judging"
         return self._do(query, kata=kata, source=source, judging=judging).fetchone() is not None
 
-    def add_verdict(self, kata: str, source: str, judging: str, verdict: Verdict) -> None:
+    def add_verdict(self, kata: str, source: str, judging: str, verdict: FileVerdict) -> None:
         """Add a verdict; it is on disk when this returns."""
         values = asdict(verdict)
         del values["fault"]

@@ -155,7 +155,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FileVerdict:
     """The report of one kata as JSON, with the values that are stored and counted."""
 
     status: str
@@ -168,7 +168,7 @@ class Verdict:
     fault: str = field(default="", compare=False)  # the grader's own error, in which case there is no verdict
 
 
-def judge(judging: Grader, info: KataInfo, task: Task) -> Verdict:
+def judge(judging: Grader, info: KataInfo, task: Task) -> FileVerdict:
     """Grade one source; return a verdict on every source, readable or not. Raises LibraryMissing."""
     require_installed(info)
     label, sources = f"{info.name}.py", list[Submission]()
@@ -209,21 +209,21 @@ def stub_of(course: Course, info: KataInfo) -> str:
 PUT_ASIDE, UNREADABLE = "put_aside", "unreadable"
 
 
-def put_aside(info: KataInfo) -> Verdict:
+def put_aside(info: KataInfo) -> FileVerdict:
     """Return the verdict on a file that nobody could judge, so that no later run tries it again."""
     text = f"{info.name}.py ended the grading process twice, and was put aside."
     return replace(unreadable(info, Unreadable(text)), status=PUT_ASIDE)
 
 
-def unreadable(info: KataInfo, refused: SubmissionRejected) -> Verdict:
+def unreadable(info: KataInfo, refused: SubmissionRejected) -> FileVerdict:
     """Return the verdict on a file that could not be read, and so was not judged."""
     return replace(verdict_of(Report((info.unjudged("error", str(refused)),))), status=UNREADABLE)
 
 
-def verdict_of(report: Report, shape: str = "", tokens: int = 0) -> Verdict:
+def verdict_of(report: Report, shape: str = "", tokens: int = 0) -> FileVerdict:
     kata = report.katas[0]
     text = sound(json.dumps(to_json(report), ensure_ascii=False, separators=(",", ":")))
-    return Verdict(kata.status, kata.score, kata.max_score, text, shape, tokens, cause(kata))
+    return FileVerdict(kata.status, kata.score, kata.max_score, text, shape, tokens, cause(kata))
 
 
 def cause(kata: KataReport) -> str:
@@ -272,9 +272,9 @@ class LocalPool:
         self.options = options
         self.judging: Mapping[str, str] = judging_digests(options)
         opens = partial(_open_judge, options)
-        self.processes = Pool[Task, Verdict](opens, size, preload=PRELOADED, seconds=TASK_SECONDS)
+        self.processes = Pool[Task, FileVerdict](opens, size, preload=PRELOADED, seconds=TASK_SECONDS)
 
-    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
+    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FileVerdict]]:
         """Yield verdicts in any order; a task whose grader was lost is sent to another one, once."""
         for task, verdict in self.processes.run(tasks):
             if isinstance(verdict, Lost):
@@ -287,18 +287,18 @@ class LocalPool:
 
 
 @contextmanager
-def _open_judge(options: GraderOptions) -> Iterator[Callable[[Task], Verdict]]:
+def _open_judge(options: GraderOptions) -> Iterator[Callable[[Task], FileVerdict]]:
     """Open a grader and return a function that gives a verdict on each task."""
     infos = {info.name: info for info in options.kata_infos()}
     grader, source = open_grader(options.course, list(infos.values()), options.grader_settings)
 
-    def judged(task: Task) -> Verdict:
+    def judged(task: Task) -> FileVerdict:
         try:
             return judge(grader, infos[task.kata], task)
         except Exception as error:  # a fault of the grader costs no points, and other files are still graded
             if os.environ.get("DOJO_DEBUG"):
                 raise
-            return Verdict("error", 0, 0, "", fault=f"{type(error).__name__}: {error}")
+            return FileVerdict("error", 0, 0, "", fault=f"{type(error).__name__}: {error}")
 
     with closing(source):
         yield judged

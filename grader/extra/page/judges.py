@@ -34,7 +34,7 @@ ENDED = "The judge has ended; it starts again with the next change."
 
 
 @dataclass
-class Judge:
+class JudgeProcess:
     """The trusted end of one judge. Answers come back to whoever asked, by the number of the question."""
 
     terms: Terms
@@ -120,8 +120,8 @@ class Judges:
 
     def __init__(self, terms: Terms) -> None:
         self.terms, self._numbers = terms, itertools.count(1)
-        self._judges: dict[str, Judge] = {}
-        self._speaker = Judge(terms, speaks=True)
+        self._judges: dict[str, JudgeProcess] = {}
+        self._speaker = JudgeProcess(terms, speaks=True)
 
     def grade(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Grade(next(self._numbers), kata))
@@ -141,9 +141,9 @@ class Judges:
         while self._judge(library).asked:
             await asyncio.sleep(POLL_SECONDS)
 
-    def _judge(self, library: str) -> Judge:
+    def _judge(self, library: str) -> JudgeProcess:
         if library not in self._judges:
-            self._judges[library] = Judge(msgspec.structs.replace(self.terms, library=library))
+            self._judges[library] = JudgeProcess(msgspec.structs.replace(self.terms, library=library))
         return self._judges[library]
 
     async def end(self) -> None:

@@ -43,7 +43,7 @@ def peak():
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DeviceVerdict:
     """What a report says of an answer: the checks that it fails, its points in hundredths, and the name of
     its mistake."""
 
@@ -63,8 +63,8 @@ class Difference:
     """An answer whose verdict on the device is another one than on the CPU, or why it has none there."""
 
     answer: str
-    on_cpu: Verdict
-    on_device: Verdict | str
+    on_cpu: DeviceVerdict
+    on_device: DeviceVerdict | str
 
     @property
     def is_foretold(self) -> bool:
@@ -88,7 +88,7 @@ class KataOnDevice:
     def answers(self) -> int:
         return self.right + self.mistakes
 
-    def compare(self, answer: str, on_cpu: Verdict, on_device: Verdict | str) -> None:
+    def compare(self, answer: str, on_cpu: DeviceVerdict, on_device: DeviceVerdict | str) -> None:
         """Keep the difference, if there is one."""
         if on_cpu != on_device:
             self.differences.append(Difference(answer, on_cpu, on_device))
@@ -110,7 +110,9 @@ def judge_on_device(course: Course, info: KataInfo, device: str, isolation: str 
         began = time.monotonic()
         for name, text in _right_answers(course, info):
             result.right += 1
-            result.compare(name, Verdict(frozenset(), info.max_score), _graded(grader, info, name, text))
+            result.compare(
+                name, DeviceVerdict(frozenset(), info.max_score), _graded(grader, info, name, text)
+            )
         if expected:
             with closing(_SharedWorker(course, grader, prepared)) as shared:
                 for outcome in expected:
@@ -138,7 +140,7 @@ def _right_answers(course: Course, info: KataInfo) -> Iterator[tuple[str, str]]:
     yield from standalone_sources(course, info, "variants").items()
 
 
-def _graded(grader: Grader, info: KataInfo, name: str, source: str) -> Verdict | str:
+def _graded(grader: Grader, info: KataInfo, name: str, source: str) -> DeviceVerdict | str:
     """Return the verdict of `grade`, or why there is none."""
     try:
         report = grader.grade(Submission(info, source, f"`{name}`")).report
@@ -146,11 +148,11 @@ def _graded(grader: Grader, info: KataInfo, name: str, source: str) -> Verdict |
         return str(refused)
     failed = frozenset(check.name for check in report.checks if check.status not in ("passed", "skipped"))
     mistake = report.mistake or report.possibility
-    return Verdict(failed, report.score, mistake.id if mistake else None)
+    return DeviceVerdict(failed, report.score, mistake.id if mistake else None)
 
 
-def _verdict(outcome: MistakeOutcome) -> Verdict:
-    return Verdict(outcome.failed, outcome.points, outcome.named)
+def _verdict(outcome: MistakeOutcome) -> DeviceVerdict:
+    return DeviceVerdict(outcome.failed, outcome.points, outcome.named)
 
 
 class _SharedWorker:
@@ -163,7 +165,7 @@ class _SharedWorker:
         self.process: Process | None = None
         self.peak = 0
 
-    def judge(self, outcome: MistakeOutcome) -> Verdict | str:
+    def judge(self, outcome: MistakeOutcome) -> DeviceVerdict | str:
         """Return the verdict of a mistake, or why there is none. One that ends a worker which has judged
         others is judged again in a new one."""
         is_used = self.process is not None
