@@ -652,7 +652,7 @@ def test_a_judge_that_does_not_end_with_its_input_is_ended(tiny_course):
 
 @pytest.mark.slow
 def test_a_text_is_written_by_a_process_of_its_own():
-    terms = Terms(str(ROOT), str(ROOT / "exercises"), "numpy", remembers=False)
+    terms = Terms(str(ROOT), str(ROOT / "exercises"), "numpy")
 
     async def work():
         judges = Judges(terms)

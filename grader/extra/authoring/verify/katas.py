@@ -45,6 +45,7 @@ from grader.extra.authoring.verify.judged import JudgedMistake, Records, judge_m
 from grader.extra.authoring.verify.static_checks import last_line, line_of_definition, place, write_record
 from grader.extra.authoring.verify.time_limit import TookTooLong, limited_time
 from grader.extra.authoring.verify.trivial import MOST, points_of_trivial_answers
+from grader.formats.account import in_short
 from grader.grading.grader import Grader
 from grader.grading.session import GraderSettings, grade_file, lacks_library, open_grader
 from grader.kata import KataError
@@ -663,7 +664,7 @@ def _told(check: CheckReport) -> str:
     """Return on one line why a check failed: its message, the call with its arguments, and both values."""
     given = ", ".join(f"{name} = {value}" for name, value in (check.counterexample or {}).items())
     parts = [
-        f"called {check.call}" if check.call else "",
+        f"called {in_short(check).call}" if check.call else "",
         f"with {given}" if given else "",
         f"expected {check.expected}, got {check.got}" if check.expected is not None else "",
     ]
