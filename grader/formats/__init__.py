@@ -15,7 +15,7 @@ from typing import Literal
 from grader.plugins import FORMATS_GROUP, PluginError, Plugins, find
 from grader.report import Report
 
-SHARED = {"account", "escaping", "pages", "summary", "wrapping"}  # no formats
+SHARED = {"account", "pages", "summary"}  # no formats
 #: How much a report in the terminal shows; a snippet is the code of a failing call.
 Detail = Literal["brief", "normal", "full", "snippet"]
 #: The names of our own formats.
