@@ -129,6 +129,7 @@ def homework_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--function", help="What the kata is about, where the tests call several functions.")
 @click.option("--title", help="What it is about, in a few words.")
 @click.option("--source", help="The paper and the section.")
+@click.option("--reference", type=click.Path(path_type=Path), hidden=True)  # the word of 1.0 for --solution
 @click.option("--new-track", is_flag=True, help="Begin a track of this name.")
 @course_option
 def import_(
@@ -137,6 +138,8 @@ def import_(
     new_track: bool,
     course: Path | None,
     at_once: int | None,
+    solution: tuple[Path, ...],
+    reference: Path | None,
     function: str | None,
     title: str | None,
     source: str | None,
@@ -152,7 +155,8 @@ def import_(
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track)
-    given = AuditOptions(at_once=at_once or 0, **options)
+    right = (*solution, reference) if reference else solution
+    given = AuditOptions(solution=right, at_once=at_once or 0, **options)
     import_homework(root, track, name, homework, given, function, title, source)
     where = f" --course {course}" if course else ""
     click.echo(

@@ -19,7 +19,9 @@ COURSE = Course(Path(__file__).resolve().parents[2])
 EVERY = os.environ.get("DOJO_TESTS") == "all"
 MISTAKES = 100 if EVERY else 4  # of each kata
 SEVERAL = [name for name, info in COURSE.katas.items() if len(info.entry_points) > 1 and not info.questions]
-KATAS = SEVERAL if EVERY else ["padding_mask"]
+#: Their laws compare a part with another one of the submission, which may be wrong: points can still fall.
+FALL = {"head_split_merge", "alibi_bias", "byte_pair_encoding"}
+KATAS = [name for name in SEVERAL if name not in FALL] if EVERY else ["padding_mask"]
 
 
 def wrong_parts(answers, name):
