@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import hashlib
 import json
 import os
@@ -21,7 +20,7 @@ import grader
 from grader.course.archives import Zip
 from grader.course.files import NotReadable, cache_folder, read_file, shorten
 from grader.edits.candidates import place_of_edit
-from grader.edits.walk import FAMILIES, mutations
+from grader.edits.walk import FAMILIES, changed_lines, mutations
 from grader.errors import CourseError, reason_of
 from kata_audit import homework as reader
 from kata_audit.homework import Homework
@@ -73,18 +72,9 @@ def mutants(file: str, source: str) -> Iterator[Mutant]:
         text = edit.source(tree) if family in TRIED and edit.where else original
         if text not in seen:
             seen.add(text)
-            yield Mutant(file, place_of_edit(edit).line, edit.where, family, *_changed(original, text), text)
-
-
-def _changed(before: str, after: str) -> tuple[str, str]:
-    """Return the lines that only one of the texts has; for a line that is moved, also the one before it."""
-    lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+- "]
-    removed, added = ([line[2:].strip() for line in lines if line[0] == sign] for sign in "-+")
-    if removed == added:
-        kept = [line for line in lines if line[0] != "-"]
-        place = next(index for index, line in enumerate(kept) if line[0] == "+")
-        added = [kept[place - 1][2:].strip(), *added]
-    return "\n".join(removed), "\n".join(added)
+            yield Mutant(
+                file, place_of_edit(edit).line, edit.where, family, *changed_lines(original, text), text
+            )
 
 
 @dataclass

@@ -470,7 +470,7 @@ def namespace(label: str, folder: str, check: Any = None, autotest: Any = None) 
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """Stand in for what only shows something."""
+    """Do nothing: a homework calls this in place of functions that only show something."""
 
 
 def _test_case(*_: Any, **__: Any) -> Any:

@@ -86,8 +86,8 @@ class Version:
         self.signatures: dict[str, list[tuple[str, str, bool, Any]]] = known["signatures"]
 
     def run(self, trial: Trial, seeds: tuple[int, ...] = (0,)) -> list[list[Outcome]]:
-        """Return what each step gave, once for each seed of the random numbers. Raises EOFError if the code
-        ends its process."""
+        """Run the calls of a trial once for each seed of the random numbers, and return what each call gave.
+        Raises EOFError if the code ends its process."""
         _send(self._asks, (trial, seeds))
         found = [_receive(self._answers) for _ in seeds]
         if not all(found):

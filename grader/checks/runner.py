@@ -106,7 +106,8 @@ class Failure:
 
 
 def _around_the_students(calls: Sequence[Call]) -> set[int]:
-    """Return the objects of the grader that were made around an object of the submission's."""
+    """Return the ids of the objects that the grader's own classes made with an object of the submission as an
+    argument, such as a model in a wrapper."""
     made = [call for call in calls if call.source and isinstance(call.value, Handle)]
     built = {call.value.id for call in made}
     given = {call.value.id: leaves([call.args, call.kwargs]) for call in made}

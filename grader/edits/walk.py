@@ -6,6 +6,7 @@ Mutation operators for statements and their order, and for operations in place.
 from __future__ import annotations
 
 import ast
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -297,3 +298,17 @@ def _is_ignored(node: ast.AST) -> bool:
         or (isinstance(node, ast.keyword) and node.arg in IGNORED_KEYWORDS)
         or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
     )
+
+
+def changed_lines(before: str, after: str) -> tuple[str, str]:
+    """Return the lines that only one of the texts has, without indentation.
+
+    If a line was moved, the second text includes the line that now precedes it.
+    """
+    lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+- "]
+    removed, added = ([line[2:].strip() for line in lines if line[0] == sign] for sign in "-+")
+    if removed == added:
+        kept = [line for line in lines if line[0] != "-"]
+        place = next(index for index, line in enumerate(kept) if line[0] == "+")
+        added = [kept[place - 1][2:].strip(), *added]
+    return "\n".join(removed), "\n".join(added)

@@ -150,7 +150,7 @@ class Calls(NamedTuple):
         return [call for call in self.requests if not (call.source or call.is_read or call.is_aside)]
 
     def until(self, call: Call | None) -> Calls:
-        """Return the requests up to one of them; all of them if it is not there."""
+        """Return the calls up to this one and with it; all calls if it is not among them."""
         at = next((index for index, one in enumerate(self.requests) if one is call), len(self.requests))
         return Calls(self.requests[: at + 1], self.earlier)
 

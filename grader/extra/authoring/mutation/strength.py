@@ -24,7 +24,6 @@ for each mutant. These mutants are syntax trees, and each runs in a fork.
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import os
 import re
@@ -48,7 +47,7 @@ from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.diagnosis.known_mistakes import KnownMistake, MistakeOfKey
 from grader.diagnosis.matcher import matcher_of
 from grader.edits.candidates import place_of_edit
-from grader.edits.walk import FAMILIES, mutations
+from grader.edits.walk import FAMILIES, changed_lines, mutations
 from grader.extra.authoring.parallel import for_each
 from grader.extra.authoring.release import keys
 from grader.extra.authoring.verify.judged import recorded_mistakes
@@ -85,21 +84,7 @@ def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
         if text not in seen:
             seen.add(text)
             line = place_of_edit(edit).line
-            yield Mutant(edit.where, *_difference(original, text), text, family, line)
-
-
-def _difference(before: str, after: str) -> tuple[str, str]:
-    """Return the lines that only one of the texts has, without indentation.
-
-    If a line was moved, the second text includes the line that now precedes it.
-    """
-    lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+- "]
-    removed, added = ([line[2:].strip() for line in lines if line[0] == sign] for sign in "-+")
-    if removed == added:
-        kept = [line for line in lines if line[0] != "-"]
-        place = next(index for index, line in enumerate(kept) if line[0] == "+")
-        added = [kept[place - 1][2:].strip(), *added]
-    return "\n".join(removed), "\n".join(added)
+            yield Mutant(edit.where, *changed_lines(original, text), text, family, line)
 
 
 Counts = tuple[int, int, int]  # mutants, caught, equivalent
