@@ -23,7 +23,7 @@ from unittest import mock
 
 import numpy as np
 
-from grader.cases.generation import spread
+from grader.answer_keys.answers import spread
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import parse
