@@ -121,3 +121,10 @@ def test_a_removed_kata_loses_its_effort_and_leaves_plans(run, tmp_path):
     assert code == 0, said
     syllabus = Course(tmp_path).syllabus
     assert (list(syllabus.katas), syllabus.plans["lab"].katas) == (["double"], ["double"])
+
+
+def test_a_removed_kata_loses_its_aliases(run, tmp_path):
+    others = '\n[aliases]\nthrice = "triple"  # as people say\ntwice = "double"\n'
+    code, said = run("remove", "triple", "--yes", more={**NEEDING, PATH: EFFORTS + others})
+    assert code == 0, said
+    assert Course(tmp_path).syllabus.aliases == {"twice": "double"}

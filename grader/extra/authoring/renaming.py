@@ -108,13 +108,15 @@ def _replace(path: Path, places: list[ast.Constant], new: str) -> None:
 
 
 def _change_syllabus(course: Course, old: str, new: str) -> None:
-    """Replace a name, with its quotes, in the lists of path.toml, and as the key of its effort; without a new
-    one, drop it."""
+    """Replace a name, with its quotes, in the lists and aliases of path.toml, and as the key of its effort;
+    without a new one, drop it."""
     path = course.root / FILE
     if not path.is_file():
         return
     text = path.read_text(encoding="utf-8")
     quoted = rf"""["']{old}["']"""
+    if not new:
+        text = re.sub(rf"^[\w-]+\s*=\s*{quoted}.*\n?", "", text, flags=re.MULTILINE)  # an alias
     changed = re.sub(quoted, new, text) if new else re.sub(rf"{quoted}\s*,\s*|,?\s*{quoted}", "", text)
     entry = rf"^{old}(?=\s*=\s*\{{)" if new else rf"^{old}\s*=\s*\{{.*\n"
     path.write_text(re.sub(entry, new.strip('"'), changed, flags=re.MULTILINE), encoding="utf-8")
