@@ -16,10 +16,26 @@ KATA = Kata(
         "Take one token with four columns and two heads: which columns are due to head 0? Then take two "
         "tokens, and see whether your head 0 holds the same columns of both.",
         "A reshape can cut the last axis into two, or join two neighbouring axes into one, but it never "
-        "changes the order of the numbers. Moving the axis of the heads past that of the tokens is a step of "
-        "its own.",
-        "Split: refuse a remainder, reshape to [B, T, H, d_head], exchange axes 1 and 2. Merge goes the same "
-        "way back: exchange axes 1 and 2, then reshape to [B, T, H * d_head].",
+        "changes the order of the numbers. Two tokens a and b, two heads of two columns:\n\n"
+        "    x    a0 a1 a2 a3         head 0    a0 a1\n"
+        "         b0 b1 b2 b3                   b0 b1\n"
+        "                             head 1    a2 a3\n"
+        "                                       b2 b3\n\n"
+        "Read both row by row: a0 a1 a2 a3 … on the left, a0 a1 b0 b1 … on the right. So moving the axis "
+        "of the heads past that of the tokens is a step of its own. Which two axes does it exchange, and "
+        "in which order come the steps of the merge?",
+        "Both ways pass through the same shape in the middle, in which head and column stand beside each "
+        "other behind the token:\n\n"
+        "    split    [B, T, H * d_head]\n"
+        "             reshape                 [B, T, H, d_head]\n"
+        "             exchange axes 1 and 2   [B, H, T, d_head]\n"
+        "    merge    [B, H, T, d_head]\n"
+        "             exchange axes 1 and 2   [B, T, H, d_head]\n"
+        "             reshape                 [B, T, H * d_head]\n\n"
+        "Refuse a width that the number of heads does not divide before you split, with a ValueError. The "
+        "reshape always works on the last axes and the exchange always on axes 1 and 2; a reshape from "
+        "[B, T, …] to [B, H, T, d_head] at once gives the right shape and the wrong numbers. merge reads "
+        "H and d_head off its argument.",
     ),
     hint_for={
         "deals_columns_out_in_turn": 1,

@@ -32,10 +32,18 @@ KATA = Kata(
         "Each projection is cut into heads as in head_split_merge, with its own width; then it is scaled "
         "dot-product attention with two leading axes, and the mask fits its scores as it comes. Only one "
         "head's columns count for the scale.",
-        "Project; reshape each to [B, T, H, width / H] and exchange axes 1 and 2. Scores: q times k with its "
-        "last two axes exchanged, over math.sqrt of q's last axis; -inf where the mask is False; softmax "
-        "over the keys, with zeros for a row that is all -inf; times v. Exchange axes 1 and 2 again, reshape "
-        "to [B, Tq, H * d_v], times w_o.",
+        "The shapes, line by line; an arrow is a reshape to [B, T, H, width / H] and an exchange of axes "
+        "1 and 2:\n\n"
+        "    q         x_q w_q     [B, Tq, H * d_k]  ->  [B, H, Tq, d_k]\n"
+        "    k         x_kv w_k    [B, Tk, H * d_k]  ->  [B, H, Tk, d_k]\n"
+        "    v         x_kv w_v    [B, Tk, H * d_v]  ->  [B, H, Tk, d_v]\n"
+        "    scores    q times k, its last two axes exchanged, over math.sqrt\n"
+        "              of d_k                            [B, H, Tq, Tk]\n"
+        "    hidden    -inf where the mask is False\n"
+        "    weights   minus the row's maximum (0 in rows that are all -inf), exp,\n"
+        "              over the row's sum (1 where that is 0)\n"
+        "    mixed     weights times v                   [B, H, Tq, d_v]\n"
+        "    result    exchange back, [B, Tq, H * d_v], times w_o",
     ),
     hint_for={
         "expects_values_as_wide_as_keys": 1,

@@ -28,13 +28,24 @@ KATA = Kata(
         "of one row of the model's answer, or those of all rows together? And is it the last token that "
         "counts, or the sum so far?",
         "Totals [N, 1] plus log-probabilities [N, V] give the totals of all candidates. At the first step "
-        "N is 1, so there are V candidates and no more, whatever the beam size. Where does a beam that has "
-        "ended enter: among what is grown, or among the candidates?",
-        "Keep a list of (ids, total), at first the prompt with 0. In each step, part it: the beams whose "
-        "last generated token is the eos, and the others. Show the model the others, add to each total the "
-        "row's log-probabilities, and make one candidate of each token. Put the ended beams beside them, "
-        "sort by total, keep the first beam_size. Stop where nothing was left to grow. The first beam is "
-        "the result.",
+        "N is 1, so there are V candidates and no more, whatever the beam size. A beam that has ended is "
+        "a candidate as well, with the total it has:\n\n"
+        "    two beams, one of them ended, V = 3:    1 + 1 * 3 = 4 candidates\n"
+        "    the beam_size best of these 4 are the next beams\n\n"
+        "Where in your loop do the ended beams meet the grown ones: before the best are chosen, or after "
+        "it?",
+        "Keep a list of pairs (ids, total), at first the prompt with 0. One step, with beam_size 2 and "
+        "the eos 2:\n\n"
+        "    beams    [0, 0] -0.69     [0, 1] -0.92\n"
+        "    part     ended: the last generated token is the eos (here none);\n"
+        "             live: all others. Stop if none is live.\n"
+        "    ask      the ids of the live ones, as one tensor [N, T] -> [N, V]\n"
+        "    grow     a candidate for each live beam and each token: the ids with\n"
+        "             the token, the total plus the token's log-probability\n"
+        "    join     these candidates, and the ended beams as they are\n"
+        "    choose   sort by total, the largest first; keep the first beam_size\n\n"
+        "A prompt that ends on the eos is live: its tokens were not generated. After the last step the "
+        "first beam is the result.",
     ),
 )
 

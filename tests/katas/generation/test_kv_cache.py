@@ -18,13 +18,27 @@ KATA = Kata(
         "Follow one step: which tensors belong to the new tokens alone, and which to every token so far? "
         "Only the keys and values of the past are needed again. Where must they live, so that a second "
         "cache knows nothing of them?",
-        "The score matrix is T_new x T, not square. The first row belongs to the token at position "
-        "len(cache) before the append; so ask which key positions are at most the query's position.",
-        "Project x, cut the columns into q, k and v and each into heads, [B, H, T_new, d_head]. Note "
-        "len(cache), append k and v, and take what comes back. Scores are q times all keys, over the root of "
-        "d_head; set to -inf those where the key's position is greater than the past length plus the "
-        "query's index; softmax over the keys; mix all values; put the head axis beside d_head again, "
-        "join the two and multiply by w_out.",
+        "The score matrix is T_new x T, not square. With two tokens in the cache and a piece of three:\n\n"
+        "    key           0  1  2  3  4\n"
+        "    query at 2    x  x  x  .  .      the first new token\n"
+        "    query at 3    x  x  x  x  .\n"
+        "    query at 4    x  x  x  x  x\n\n"
+        "The first row belongs to the token at position len(cache) before the append. So compare "
+        "positions: a key is seen where its position is at most the query's. A single new token sees all "
+        "keys, which is why a mask that starts at 0 goes unnoticed until a longer piece comes.",
+        "The cache begins with nothing, in __init__ and not in the class, so that two caches share "
+        "nothing. append joins what is held and what comes along the tokens, keeps it and returns it. The "
+        "attention:\n\n"
+        "    x w_qkv    cut into q, k, v, each in heads      [B, H, T_new, d_head]\n"
+        "    past       len(cache), asked before the append\n"
+        "    append     k and v; it returns all of them      [B, H, T, d_head]\n"
+        "    scores     q times all keys, over the root of d_head\n"
+        "                                                    [B, H, T_new, T]\n"
+        "    hidden     -inf where the key's position is greater than\n"
+        "               past plus the query's index\n"
+        "    mixed      softmax over the keys, times all values\n\n"
+        "Bring the heads beside d_head again, join the two axes to [B, T_new, d_model], and multiply by "
+        "w_out.",
     ),
 )
 

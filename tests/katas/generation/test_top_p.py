@@ -18,13 +18,24 @@ KATA = Kata(
     hints=(
         "Go down the tokens from the most likely and add up their probabilities. For one token, which sum "
         "decides whether it is still needed: the one with it, or the one before it?",
-        "Sorting moves the tokens, so remember where each came from (torch.sort returns that too) and carry "
-        "the verdicts back by it, not the logits. Two cases need no sum: p of 1 or more, and the first token "
-        "of each row.",
-        "Refuse p <= 0; return everything for p >= 1. Sort each row downwards, take the softmax and its "
-        "cumulative sum, and subtract each token's own probability: what is left is the mass before it. Drop "
-        "where that is at least p, never the first. Scatter these verdicts to the places the sort took the "
-        "tokens from, and fill -inf there.",
+        "Sorting moves the tokens, so remember where each came from (torch.sort returns that too) and "
+        "carry the verdicts back by it, not the logits. For p = 0.7:\n\n"
+        "    token             2      0      1       sorted downwards\n"
+        "    probability      0.5    0.3    0.2\n"
+        "    mass before it   0      0.5    0.8\n"
+        "    dropped          no     no     yes      0.8 is at least p\n\n"
+        "Token 0 takes the mass past p, and belongs to the nucleus. Two cases need no sum: p of 1 or "
+        "more, and the first token of each row.",
+        "Refuse p <= 0; return everything for p >= 1. Then for each row:\n\n"
+        "    1   sort the logits downwards; keep the order, too     [..., V] each\n"
+        "    2   softmax of the sorted logits, and its cumulative sum\n"
+        "    3   minus each token's own probability: the mass before it\n"
+        "    4   the verdict, in sorted order: dropped where that is at least p\n"
+        "    5   scatter the verdicts to the places the sort took the tokens from\n"
+        "    6   fill -inf there, in a copy of the logits\n\n"
+        "Step 5 for the example of hint 2: the order is [2, 0, 1], the verdicts are no, no, yes, so "
+        "column 1 is dropped. Gathering by the order instead, or sorting again, is right for two tokens "
+        "and wrong for three that change places in a circle.",
     ),
     hint_for={
         "drops_the_crossing_token": 1,

@@ -22,11 +22,24 @@ KATA = Kata(
     hints=(
         "Write down the slopes of 2, 4 and 8 heads as powers of two, then the list for 6 heads. Which of "
         "these numbers stand in it, and in which order?",
-        "For any H: the slopes of P heads, then every second slope of 2P heads, cut to H. The distance is "
-        "the query's position minus the key's; with a cache the first query stands at key_len - query_len.",
-        "P is the largest power of two that is not above H. Join 2^(-8 h / P) for h = 1 ... P with "
-        "2^(-8 h / 2P) for h = 1, 3, 5 ..., and keep the first H. A column of query positions minus a row of "
-        "key positions is the distance; each head multiplies it by minus its slope.",
+        "For any H: the slopes of P heads, where P is the largest power of two up to H; then every second "
+        "slope of 2P heads, cut to H. As exponents of 2:\n\n"
+        "    4 heads     -2  -4  -6  -8\n"
+        "    8 heads     -1  -2  -3  -4  -5  -6  -7  -8\n"
+        "    6 heads     -2  -4  -6  -8  -1  -3        4 of the first, then the\n"
+        "                                              1st and 3rd of the second\n\n"
+        "The distance is the query's position minus the key's; with a cache the first query stands at "
+        "key_len - query_len. Which sign must the bias have, so that far keys count for less?",
+        "Slopes: refuse fewer heads than 1. P is found by doubling 1 while it fits into H. Join 2^(-8 h / "
+        "P) for h = 1, 2, … P with 2^(-8 h / 2P) for h = 1, 3, 5, … below 2P, and keep the first H. Bias: "
+        "key_len is query_len where it is None (0 is not None); refuse fewer keys than queries. For 2 "
+        "queries and 4 keys:\n\n"
+        "    keys         0   1   2   3\n"
+        "    query 2     -2  -1   0   1       key minus query, [query_len, key_len]\n"
+        "    query 3     -3  -2  -1   0\n\n"
+        "A row of key positions minus a column of query positions gives this table, and the slopes as [H, "
+        "1, 1] times the table give [H, query_len, key_len]. Nothing is hidden here: that is the causal "
+        "mask's part.",
     ),
 )
 

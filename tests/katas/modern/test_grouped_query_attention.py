@@ -23,12 +23,25 @@ KATA = Kata(
     hints=(
         "Write down, for H = 4 and G = 2, which head of keys each query head reads. Then for G = 1 and for "
         "G = 4: which two rules give the same answer there, and differ for G = 2?",
-        "Either repeat each head of keys and values as often as its group is large, neighbours together, or"
-        " cut the axis of the query heads into groups and members. The rest is causal attention; with a "
-        "cache, the queries are the last positions.",
-        "Check that G divides H. Repeat k and v along the axis of heads, each head H / G times in a row. "
-        "Scores over the root of d_head; hide key j from query i where j > Tk - Tq + i; a stable softmax "
-        "along the keys; times v.",
+        "Head h of the queries reads head h // (H / G) of keys and values, so neighbours share. For H = 4 "
+        "and G = 2:\n\n"
+        "    query head     0  1  2  3\n"
+        "    reads          0  0  1  1       each head repeated in a row\n"
+        "    and not        0  1  0  1       the heads dealt in turn\n\n"
+        "Repeat k and v so, or cut the axis of the query heads into [G, H / G] and give k and v an axis "
+        "of length 1 there. The rest is causal attention; with a cache the queries are the last "
+        "positions. Where does query 0 stand for Tq = 2 and Tk = 5?",
+        "Refuse an H that G does not divide. Without a copy of the keys and values:\n\n"
+        "    q          [B, H, Tq, d_head]   as [B, G, H / G, Tq, d_head]\n"
+        "    k and v    [B, G, Tk, d]        as [B, G, 1, Tk, d]\n"
+        "    scores     q times k, its last two axes exchanged, over the root of\n"
+        "               d_head               [B, G, H / G, Tq, Tk]\n"
+        "    hidden     -inf at key j for query i where j > Tk - Tq + i\n"
+        "    weights    minus each row's maximum, exp, over the row's sum\n"
+        "    result     weights times v      as [B, H, Tq, d_v]\n\n"
+        "A reshape keeps the order of the heads, so G in front of H / G makes groups of neighbours. Take "
+        "the root as a Python float (math.sqrt), so that float32 stays float32. The values may be wider "
+        "than the keys: the last axis of the result is theirs.",
     ),
     roundings=ROUNDINGS,
     bank_size=40,

@@ -18,12 +18,28 @@ KATA = Kata(
     hints=(
         "Write it first with keys and values made from all latents, and see that it is right. Then write one "
         "score as a product of four: x, w_q, w_uk, latent. Which two can be multiplied without the cache?",
-        "Cut w_uk and w_uv into heads: [d_latent, H, d_head]. In each head multiply the new queries by the "
-        "transposed block of w_uk, which gives vectors of width d_latent. Their products with the cached "
-        "latents are the scores. Mix latents, and bring the mixture up by the block of w_uv at the end.",
-        "latents = cache.append(x w_dkv), after len(cache) was asked. Scores: absorbed queries by latents, "
-        "over sqrt(d_head), as d_head is the width of the queries. Key j is hidden from query i where "
-        "j > past + i. Softmax; times latents; times w_uv of the head; join the heads; times w_o.",
+        "Cut w_uk into heads, [d_latent, H, d_head], and w_uv likewise. A score is q_h times (c w_uk_h) "
+        "transposed, with c for all latents. Move the bracket, so that c is read as it is:\n\n"
+        "    q_h                    [T_new, d_head]\n"
+        "    times w_uk_h^T         [T_new, d_latent]    for the new tokens alone\n"
+        "    times c^T              [T_new, T]           the scores\n"
+        "    weights times c        [T_new, d_latent]    mixed latents\n"
+        "    times w_uv_h           [T_new, d_v]         for the new tokens alone\n\n"
+        "Nothing here has T rows of width d_head: no keys are made. The absorbed queries have width "
+        "d_latent; is this the width whose root scales the scores?",
+        "In this order; H is the axis of the heads:\n\n"
+        "    past       len(cache), asked before the append\n"
+        "    latents    what append returns for x w_dkv        [B, T, d_latent]\n"
+        "    q          x w_q in heads                         [B, H, T_new, d_head]\n"
+        "    w_uk       in heads, turned                       [H, d_head, d_latent]\n"
+        "    absorbed   q over the root of d_head, times it    [B, H, T_new, d_latent]\n"
+        "    scores     absorbed times latents, turned         [B, H, T_new, T]\n"
+        "    hidden     -inf for key j where j > past + i, for query i\n"
+        "    weights    softmax along the keys\n"
+        "    mixed      weights times latents, times w_uv      [B, H, T_new, d_v]\n\n"
+        "For the two products with latents give them an axis for the heads, [B, 1, T, d_latent]: all "
+        "heads read the same. w_uv is [H, d_latent, d_v] there. At the end the heads stand beside each "
+        "other, [B, T_new, H * d_v], times w_o.",
     ),
     roundings=ROUNDINGS,
     bank_size=30,

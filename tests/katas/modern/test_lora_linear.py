@@ -22,11 +22,22 @@ KATA = Kata(
         "How many multiplications does x lora_a^T lora_b^T take from the left to the right, and how many if "
         "lora_b lora_a is made first? Where does the layer have to remember whether it is merged?",
         "Freeze the base with requires_grad_(False); it reaches weight and bias. Make the factors from "
-        "base.weight, so that dtype and device come with it: lora_b of zeros, lora_a of random numbers. Keep "
-        "a flag that says whether the update is in the weight.",
-        "forward: base(x), and if not merged, plus alpha / rank times (x lora_a^T) lora_b^T. merge and "
-        "unmerge, each only if the flag says so: under torch.no_grad(), add alpha / rank times lora_b lora_a "
-        "to base.weight in place, or subtract it; then turn the flag.",
+        "base.weight, so that dtype and device come with it: lora_b of zeros, lora_a of random numbers. "
+        "Then look at the widths, for a rank of 2 and a layer of 1,000 by 1,000:\n\n"
+        "    x lora_a^T            [..., 1000] to [..., 2]         2,000 products\n"
+        "    that times lora_b^T   [..., 2] to [..., 1000]         2,000 products\n"
+        "    lora_b lora_a first   2,000,000 products, and then x's 1,000,000\n\n"
+        "What has the layer to remember, so that a second merge adds nothing?",
+        "Constructor: refuse a rank below 1; freeze base; lora_a [rank, d_in] and lora_b [d_out, rank] as "
+        'Parameters; alpha / rank as the scale; a flag that says "not merged".\n\n'
+        "    forward    base(x), and if not merged, plus the scale times\n"
+        "               (x lora_a^T) lora_b^T\n"
+        "    merge      only if not merged: add the scale times lora_b lora_a to\n"
+        "               base.weight, and set the flag\n"
+        "    unmerge    only if merged: subtract the same, and clear the flag\n\n"
+        "merge and unmerge write into base.weight in place (+= or add_), under torch.no_grad(): a new "
+        "Parameter would be unknown to whoever holds the base. They read lora_a and lora_b when they are "
+        "called, not in the constructor, since training comes in between.",
     ),
     roundings=ROUNDINGS,
     bank_size=30,

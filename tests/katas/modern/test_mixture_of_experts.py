@@ -25,12 +25,29 @@ KATA = Kata(
     hints=(
         "Take the tokens as rows, [B * T, d_model]. topk gives logits and their places in one call. Which "
         "rows does expert e need, and where do its results go?",
-        "Go through the experts: find the rows that chose this one, run it on these rows alone, multiply by "
-        "their weights, add to the rows of the result. The loss needs counts of the choices and the mean of "
-        "a softmax over all logits.",
-        "Refuse a wrong top_k in the constructor. forward: logits, topk, a softmax over the top_k. For each "
-        "expert the rows and slots where it was chosen; index_add of its weighted results. The counts over "
-        "B * T * top_k, times the mean probabilities, summed, times num_experts.",
+        "Take the tokens as rows, N = B * T, and go through the experts: which rows chose this one, and "
+        "as which of their choices? Three tokens, top_k 2:\n\n"
+        "    chosen     [[0, 2],         expert 2:   row 0, slot 1\n"
+        "                [1, 0],                     row 2, slot 0\n"
+        "                [2, 1]]\n\n"
+        "torch.where gives both lists for a mask [N, top_k]. Run the expert on these rows alone, multiply "
+        "each result by the weight of the same row and slot, and add it to its row of the output. The "
+        "loss needs counts of the choices and the mean of a softmax over all logits. Which of these two "
+        "has a gradient?",
+        "Refuse a wrong top_k in the constructor. forward, with N = B * T:\n\n"
+        "    tokens     x as [N, d_model]\n"
+        "    logits     router of tokens                     [N, num_experts]\n"
+        "    topk       gives logits and places              [N, top_k] each\n"
+        "    weights    softmax of these top_k logits alone  [N, top_k]\n"
+        "    output     zeros like tokens; then for each expert\n"
+        "                 the rows and slots where it was chosen\n"
+        "                 the expert of these rows, times their weights as a column\n"
+        "                 index_add of that to the output, along axis 0\n"
+        "    f          bincount of all places (minlength num_experts), as floats,\n"
+        "               over N * top_k                       [num_experts]\n"
+        "    P          softmax of all logits, mean over the tokens\n\n"
+        "Return the output in x's shape, and num_experts times the sum of f * P. An expert without tokens "
+        "may be run on no rows.",
     ),
 )
 

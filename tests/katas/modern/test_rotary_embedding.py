@@ -24,11 +24,23 @@ KATA = Kata(
         "Turn one pair by hand: (1, 0) at position 1, by one radian. Then ask of each number in your code "
         "which pair it belongs to, and at which position its token stands.",
         "Columns 0, 2, 4, … are the first coordinates, columns 1, 3, 5, … the second; a slice with a step "
-        "of two takes each. Both new coordinates need both old ones, so keep the old ones until both are "
-        "made.",
-        "Make a table of angles, tokens by pairs: positions as a column times the frequencies as a row. "
-        "Compute both new coordinates from the old, then put them back in turn: stack them on a new last "
-        "axis and reshape, or write each into its columns of a new array.",
+        "of two takes each. For d_head 4 and the token at position 3:\n\n"
+        "    column     0     1     2       3\n"
+        "    pair       0     0     1       1\n"
+        "    angle      3     3     0.03    0.03     3 times the pair's frequency\n\n"
+        "So there is one angle for each token and pair, [T, d_head / 2], which broadcasts over the axes "
+        "in front. Both new coordinates need both old ones, so keep the old ones until both are made.",
+        "Refuse an odd d_head. Frequencies: base to the power of minus (0, 2, 4, … below d_head) over "
+        "d_head. Angles: positions as a column times the frequencies as a row, [T, d_head / 2]; their "
+        "cosines and sines in x's dtype. Take the first coordinates a and the second b, each [..., T, "
+        "d_head / 2], and make both new ones by the formulas. Then put them back in turn:\n\n"
+        "    new a             a0 a1\n"
+        "    new b             b0 b1\n"
+        "    stacked on a      a0 b0\n"
+        "    new last axis     a1 b1\n"
+        "    reshaped          a0 b0 a1 b1      neighbours, as the kata asks\n"
+        "    joined instead    a0 a1 b0 b1      halves: another embedding\n\n"
+        "Or write each into its own columns of a new array of x's shape and dtype.",
     ),
     hint_for={
         "pairs_the_halves": 2,

@@ -28,10 +28,18 @@ KATA = Kata(
         "meets k?",
         "The mask belongs between the scores and the softmax: a hidden score of -inf becomes a weight of "
         "exactly 0, and the others still sum to 1. Query i may see keys 0 to i, itself included.",
-        "Project once, view as [B, T, 3, H, d_head] and bring the 3 to the front and H before T. Scores are "
-        "q times k with its last two axes exchanged, over the root of d_head; fill with -inf above the "
-        "diagonal, with a mask made on x's device; softmax over the last axis, times v. Bring T before H "
-        "again, join the last two axes, and apply `out`. Return it with the weights.",
+        "One projection for all three, then heads. For 2 texts of 5 tokens, 3 heads and d_head 4:\n\n"
+        "    qkv       x projected once                    [2, 5, 36]\n"
+        "    view      [B, T, 3, H, d_head]                [2, 5, 3, 3, 4]\n"
+        "    q, k, v   the first 3 in front, H before T    [2, 3, 5, 4] each\n"
+        "    scores    q times k, its last two axes exchanged, over the root of\n"
+        "              d_head                              [2, 3, 5, 5]\n"
+        "    hidden    -inf above the diagonal, by a mask made on x's device\n"
+        "    weights   softmax over the last axis          [2, 3, 5, 5]\n"
+        "    mixed     weights times v                     [2, 3, 5, 4]\n"
+        "    joined    T before H again, then one axis     [2, 5, 12]\n\n"
+        "Apply `out` to that, and return it with the weights. The weights go into the product as they are "
+        "returned, after the softmax.",
     ),
     hint_for={
         "splits_heads_without_moving_axes": 1,

@@ -36,11 +36,20 @@ KATA = Kata(
         "Three masks are needed, and each hides keys: real source tokens for the encoder and for the "
         "cross-attention, [B, 1, 1, T_src]; real target tokens and no later ones for the decoder. Which "
         "row of the last one may be left with nothing, and what does softmax make of it?",
-        "encode: embedding times root of d_model plus positions, dropout, the encoder's layers with the "
-        "source's mask. decode: the same embedding for the target; causal and real keys, with the "
-        "diagonal added so that no row is empty; each layer with the memory and the source's mask; "
-        "out_proj. forward: decode of tgt with encode of src. A sublayer is norm of x plus dropout of its"
-        " output.",
+        "Attention, once for all three: linear layers q, k, v, o; heads [B, H, T, d_head]; scores over "
+        "the root of d_head; -inf where the mask is False; softmax; times the values; heads beside each "
+        "other. A sublayer is norm of x plus dropout of its output. The embedding: vectors times the root "
+        "of d_model, plus the first T rows of the table, then dropout.\n\n"
+        "    real(ids)   where ids differ from pad_id          [B, 1, 1, T]\n"
+        "    encode      each layer with real(src)\n"
+        "    decode      each layer with memory, and with two masks:\n"
+        "                own     real(tgt) and a lower triangle,\n"
+        "                        or the diagonal               [B, 1, T_tgt, T_tgt]\n"
+        "                other   real(src)\n"
+        "                then out_proj\n"
+        "    forward     decode of tgt, with encode of src\n\n"
+        "The diagonal is for a target that begins with padding: a row without any key is NaN after the "
+        "softmax.",
     ),
 )
 

@@ -24,10 +24,24 @@ KATA = Kata(
         "Write down ids, mask and positions for the prompts [5, 6, 7] and [8], for two steps. In which "
         "column must the last token of every row stand, and what is the position of 8?",
         "The lengths of the rows say which columns are real; the ids do not. Keep each row's tokens as a "
-        "list, and build the three tensors anew at every step. Which rows have to be in them?",
-        "Copy the prompts. While a row has not ended and steps are left: pad the rows that have not ended on "
-        "the left, mask the last len(row) columns, count positions from there (0 before), call the model "
-        "once, and append each row's argmax as an int. A row has ended when the token just appended is eos.",
+        "list of its own, and build the three tensors anew at every step. A row of two tokens among rows "
+        "of four:\n\n"
+        "    ids          pad   pad    5    6\n"
+        "    mask          0     0     1    1     the last 2 columns\n"
+        "    positions     0     0     0    1     column minus 2, but not below 0\n\n"
+        "Which rows have to be in the tensors when one of them has just got its eos? And does an eos in a "
+        "prompt end anything?",
+        "Make two lists: one with a copy of every prompt, which is the result; and one of the rows that "
+        "run, at first the same list objects. Then at most max_new_tokens times:\n\n"
+        "    1   leave the loop if no row runs; T is the longest that runs\n"
+        "    2   ids: the padding, T - len(row) times, then the row      [N, T]\n"
+        "    3   positions: 0 ... T - 1 as a row, minus the paddings as a column\n"
+        "    4   mask: where this is 0 or more; afterwards make the negative ones 0\n"
+        "    5   call the model once -> [N, V]; the argmax of each row\n"
+        "    6   append each token, as an int, to its row\n"
+        "    7   run on with the rows whose new last token is not eos_id\n\n"
+        "A row that runs is the very list that stands in the result, so nothing has to be carried back, "
+        "and the order of the prompts stays.",
     ),
 )
 

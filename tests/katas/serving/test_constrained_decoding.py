@@ -23,13 +23,24 @@ KATA = Kata(
     hints=(
         "Take the automaton of the statement. From each of its states, what is the smallest number of tokens "
         "that ends a text, the eos among them? From which is there no end at all?",
-        "The number of steps from a state is 1 where it is accepting, else 1 more than the smallest among "
-        "its next states. Begin with infinity elsewhere and repeat until nothing changes. Which number do "
-        "you compare with steps_left: that of the state, or that of the next one?",
-        "Compute the numbers. Keep a token if the number of its next state is below steps_left, and the eos "
-        "in an accepting state while a step is left; refuse if nothing is kept. Generate: ask with the whole "
-        "list, constrain, append the argmax as an int, return after the eos; else move to the next state and "
-        "count one step less.",
+        "Give each state a number: the fewest tokens that end a text from there, the eos included. It is "
+        "1 where the state is accepting, else 1 more than the smallest among its next states. Begin with "
+        "infinity elsewhere, and repeat until nothing changes. For the statement's automaton:\n\n"
+        "    state            0      1      2\n"
+        "    at first         1     inf    inf       0 is accepting\n"
+        "    after a round    1      2     inf       2 is a dead end\n\n"
+        "A token takes one step, too. Which number do you compare with steps_left: that of the state, or "
+        "that of the state it leads to?",
+        "With the numbers of hint 2, constrain_logits keeps\n\n"
+        "    a token   if the number of the state it leads to is below steps_left\n"
+        "    the eos   if the state is accepting and steps_left is above 0\n\n"
+        "and refuses if nothing is kept. The result is full of -inf, with the kept logits put in. In "
+        "state 1 with 2 steps left: token 1 leads to state 0, whose number 1 is below 2, and is kept; "
+        "token 2 leads to state 1, whose number is 2, and is not. Generate, from the start state and with "
+        "max_new_tokens steps left:\n\n"
+        "    1   ask with the whole list, constrain, append the argmax as an int\n"
+        "    2   return the list if that was the eos\n"
+        "    3   else move to the next state, with one step less",
     ),
 )
 

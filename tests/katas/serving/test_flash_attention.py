@@ -26,13 +26,29 @@ KATA = Kata(
     hints=(
         "Compute the softmax of [1, 2, 4] when you may look at [1, 2] first and at [4] afterwards. Which two "
         "numbers have to be kept from the first look, and what happens to them when 4 is larger?",
-        "Two loops: over blocks of queries, and inside over blocks of keys. For each row of queries keep the "
-        "largest score so far, the sum of the powers and the weighted sum of the values, both of the latter "
-        "relative to that largest score. When it grows, multiply both by exp(old - new). Divide once, at the "
-        "end.",
-        "With causal, a block of queries that starts at row s holds the positions Tk - Tq + s and on: stop "
-        "the inner loop at the last key that its last row sees. Build the mask of a block from the positions "
-        "of its rows and columns. Start the maximum at -inf, so that scores far below zero are right too.",
+        "Two loops: over blocks of queries, and inside over blocks of keys. For each row of queries keep "
+        "the largest score so far, the sum of the powers exp(score - largest), and the sum of the values "
+        "with these powers. The scores 1 and 2, then 4:\n\n"
+        "    1 and 2   largest 2    sum exp(-1) + exp(0)                  = 1.368\n"
+        "    4         largest 4    sum 1.368 * exp(2 - 4) + exp(0)       = 1.185\n\n"
+        "The second is what all three give relative to 4. The sum of the values is multiplied by the same "
+        "factor, exp(old - new). Divide once, at the end. What must the largest be before the first "
+        "block?",
+        "For one block of queries, already divided by the root of d_k:\n\n"
+        "    before    largest -inf, sum 0 [..., Bq, 1]; mixed 0 [..., Bq, d_v]\n"
+        "    each block of keys and values:\n"
+        "      scores    queries times keys, transposed       [..., Bq, Bk]\n"
+        "      hidden    -inf where the key stands after the query\n"
+        "      new       the larger of largest and the row's maximum\n"
+        "      factor    exp(largest - new)                   [..., Bq, 1]\n"
+        "      powers    exp(scores - new)                    [..., Bq, Bk]\n"
+        "      sum       factor times sum, plus the sum of the row's powers\n"
+        "      mixed     factor times mixed, plus powers times values\n"
+        "      largest   new\n"
+        "    after     mixed over sum\n\n"
+        "With causal, query i stands at position Tk - Tq + i: refuse Tk < Tq, and stop the inner loop at "
+        "the last key that the block's last row sees. Key 0 is visible to every row, so after the first "
+        "block no largest is -inf.",
     ),
     roundings=ROUNDINGS,
     bank_size=30,

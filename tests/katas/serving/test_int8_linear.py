@@ -21,11 +21,23 @@ KATA = Kata(
     hints=(
         "Quantise the row [1.27, -0.5, 0.004] by hand. By which number do you divide, and what comes back "
         "when you multiply by it again?",
-        "Each row has its own largest number, which must keep its axis to meet its row. What do you divide "
-        "a row of zeros by? In which dtype does NumPy add up the products of two int8 arrays?",
-        "scale: the largest absolute value along the last axis, the axis kept, over 127. q: x over the scale "
-        "(over 1 where it is 0), rint, then int8. The layer: quantise x, make int32 of both q, multiply by "
-        "the transpose, then by the scale of the row and by the scales of the outputs; cast to x.dtype.",
+        "Each row has a scale of its own, which must keep its axis to meet its row: [..., n] over [..., "
+        "1]. Then there are three surprises:\n\n"
+        "    0 / 0                  a row of zeros: divide by 1 there\n"
+        "    int8 127 * 127         is 1: an int8 wraps round\n"
+        "    float32 * int32        may be float64: look at the dtype\n\n"
+        "In which dtype must the products be added up, so that a sum of 1,024 of them is exact? And at "
+        "which line does the result get the dtype of x?",
+        "quantize_rows: the scale is the largest absolute value along the last axis, the axis kept, over "
+        "127. q is x over the scale (over 1 where it is 0), rounded by rint, which takes halves to the "
+        "even number, and then made int8: a cast alone would cut off. The layer:\n\n"
+        "    x           quantised: x_q [..., d_in], x_scale [..., 1]\n"
+        "    sums        x_q and w_q as int32, x_q times w_q transposed  [..., d_out]\n"
+        "    w_scale     comes as a column [d_out, 1]; the outputs are the last\n"
+        "                axis of sums, so it is needed as [d_out]\n"
+        "    result      sums times x_scale times w_scale, cast to x.dtype\n\n"
+        "With w_scale left as a column the shapes do not fit, or each row of the batch meets the scale of "
+        "an output.",
     ),
 )
 

@@ -19,12 +19,27 @@ KATA = Kata(
     hints=(
         "Which three things must the cache remember: of the pool, of each sequence, of what is free? In "
         "which block, and at which place in it, does token t of a sequence lie?",
-        "A sequence of T tokens owns ceil(T / block_size) blocks. How many more does an append need, when "
-        "the last block has room left? Ask whether so many are free before anything is changed.",
-        "Keep a list of free blocks, a table and a length for each living id, and a pool [H, num_blocks * "
-        "block_size, d] that the first append makes. Append: look up the id, count the blocks needed, refuse "
-        "or take them, and write each token to its slot, table[t // block_size] * block_size + t % "
-        "block_size. Gather: read the slots of tokens 0 to T - 1. Free: put the table's blocks back.",
+        "A sequence of T tokens owns ceil(T / block_size) blocks, in any order; its table says which. "
+        "With block_size 2 and three tokens in the blocks 5 and 0:\n\n"
+        "    token            0     1     2\n"
+        "    block            5     5     0      table [5, 0]\n"
+        "    place in it      0     1     0\n"
+        "    slot            10    11     0      block * block_size + place\n\n"
+        "A fourth token needs no further block, a fifth needs one. How many does an append of T_new "
+        "tokens need, when the last block has room left? Ask whether so many are free before anything is "
+        "changed.",
+        "Keep a list of free blocks; a table and a length for each living id; and pools [H, num_blocks * "
+        "block_size, d] for keys and for values, which the first append makes. One function gives the "
+        "slots of some tokens of a sequence: the table's entry for t // block_size, times block_size, "
+        "plus t % block_size.\n\n"
+        "    append   look up the id, or refuse\n"
+        "             needed: ceil((length + T_new) / block_size) - len(table)\n"
+        "             refuse if that is more than are free\n"
+        "             move so many from the free list to the table\n"
+        "             write k and v to the slots of the new tokens; add to length\n"
+        "    gather   read the slots of the tokens 0 to length - 1\n"
+        "    free     give the table's blocks back, and forget the id\n\n"
+        "Refuse before you change anything: a refused append must leave the cache as it was.",
     ),
 )
 

@@ -20,12 +20,27 @@ KATA = Kata(
     hints=(
         "A window of 2 and a piece of three tokens, 5, 6 and 7: which keys does token 5 see? Which of them "
         "must the cache still hold when the piece comes, and which may be gone when it has been added?",
-        "Join what is held and what is new, return all of it, and only then keep the last `window` columns. "
-        "The number of tokens ever seen is a count of its own; the positions of the columns follow from it.",
-        "append: join, count, keep a copy of the last `window` columns, return the joined tensors and "
-        "arange(count - columns, count). rolling_attention: the first query stands at len(cache), as it "
-        "is before the append; column j is visible from p where p - window < j <= p; scores over the root of "
-        "d_head, -inf elsewhere, softmax, times the values.",
+        "Join what is held and what is new, return all of it, and only then keep the last `window` "
+        "columns. With window 2, tokens 3 and 4 held, and a piece of three:\n\n"
+        "    held            3  4\n"
+        "    returned        3  4  5  6  7      with the positions 3 ... 7\n"
+        "    query 5 sees       4  5\n"
+        "    query 7 sees             6  7\n"
+        "    kept                     6  7\n\n"
+        "The number of tokens ever seen is a count of its own: it grows while the number of columns "
+        "stays. Which of the two is len(cache), and at which position does the last column stand?",
+        "append: join the held columns and the new ones along the tokens; add T_new to the count; keep a "
+        "copy (clone) of the last `window` columns, since a slice alone keeps the whole tensor in memory; "
+        "return what was joined. Its n columns stand at the positions count - n to count - 1. The "
+        "attention:\n\n"
+        "    own      the queries' positions from len(cache) on, which is asked\n"
+        "             before the append                        [T_new, 1]\n"
+        "    append   gives keys, values and positions         n columns\n"
+        "    scores   q times keys over the root of d_head     [B, H, T_new, n]\n"
+        "    hidden   -inf where a position is later than own, or is at most\n"
+        "             own - window\n"
+        "    result   softmax over the columns, times values\n\n"
+        "Every query sees itself, so no row is hidden altogether.",
     ),
     roundings=ROUNDINGS,
     bank_size=30,

@@ -27,14 +27,28 @@ KATA = Kata(
     hints=(
         "Say the draft gives a token 0.8 and the target 0.5. How often may the token be kept, so that it "
         "does not come too often? And which tokens come too seldom then, by how much?",
-        "A step ends at the first drafted token that is not accepted, with one draw from what the target has "
-        "more than the draft at that position; or with one from the target's last row. Which rows of "
-        "target(ids and drafted) belong to the drafted tokens?",
-        "Step: go through the drafted tokens; while uniforms[i] is below the ratio of target to draft, go "
-        "on. At the first that is not, clamp target - draft at 0, divide by the sum, take the cumulative sum "
-        "and count how many do not exceed the last uniform: that is the token. Generate: while tokens are "
-        "missing, draft num_draft tokens one by one, run the target once, keep its last num_draft + 1 rows, "
-        "take a step with the rest of the round's row, append. Cut at the end.",
+        "A step ends in one of two ways. Say three tokens were drafted after T ids, and drafted token 1 "
+        "is refused:\n\n"
+        "    target(ids and drafted)   rows T - 1, T, T + 1 speak of the drafted\n"
+        "                              tokens 0, 1, 2; row T + 2 of the one after\n"
+        "    kept                      drafted token 0\n"
+        "    drawn                     one token, from what the target has more\n"
+        "                              than the draft there, made to sum to 1\n"
+        "    thrown away               drafted tokens 1 and 2\n\n"
+        "If all three are kept, one more is drawn from the target's last row. So a step gives from 1 to K "
+        "+ 1 tokens. Which of the uniforms draws the last of them?",
+        "First a function that draws: count how many entries of the cumulative sum do not exceed the "
+        "uniform; that count is the token. The step: go through the drafted tokens while uniforms[i] is "
+        "below target over draft, both at row i and the drafted token. At the first where it is not, take "
+        "target minus draft of that row, with 0 for what is negative, over its sum; draw with the last "
+        "uniform, and return the tokens before it and this one. Generate, while tokens are missing:\n\n"
+        "    1   take the next row of uniforms\n"
+        "    2   num_draft times: the draft's last row for all ids so far, a draw\n"
+        "        with the next uniform, append\n"
+        "    3   the target once on all of it; keep its last num_draft + 1 rows\n"
+        "    4   a step with the rest of the uniforms; append its tokens to the ids\n"
+        "        that the round began with\n\n"
+        "At the end cut to the prompt and max_new_tokens.",
     ),
 )
 

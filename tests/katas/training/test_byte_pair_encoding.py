@@ -21,13 +21,23 @@ KATA = Kata(
     hints=(
         "Do the example by hand with a pencil, down to the last line. One step is used by training and by "
         "encoding alike: which one, and what does it do with a a a?",
-        "Write a function that replaces a pair in a list of ids, from left to right, and steps over both "
-        "ids when it has found one. max over a dict returns the first key of the largest count, and a dict "
-        "keeps the order in which its keys came.",
-        "Training: list(text.encode()), then as often as asked: count zip(ids, ids[1:]), take the largest, "
-        "replace it by 256 + the number of merges so far. Encoding: the same replacement for every merge in "
-        "order, as tuples. Decoding: a list of 256 single bytes, to which each merge appends the bytes of "
-        "its two parts; join, and decode once with errors='replace'.",
+        "Write one function that replaces a pair in a list of ids, for training and encoding alike. It "
+        "goes from left to right, and steps over both ids when it has found the pair. With X for (a, a):\n\n"
+        "    a a a     at 0: found, write X, go on at 2\n"
+        "              at 2: only one id is left, write a         X a\n\n"
+        "For the choice count the neighbours in a dict. max over its keys, by their counts, returns the "
+        "first key of the largest count, and a dict keeps the order in which its keys came. Is this the "
+        "order that the statement asks for?",
+        "Training: the bytes of the text as a list of ids. While merges are missing and two ids are left: "
+        "count the neighbours (ids beside ids[1:]), take the most frequent pair, replace it by 256 + the "
+        "number of merges so far, and note the pair. Encoding: the bytes, then the same replacement for "
+        "every merge in order; make a tuple of each pair first, as it may come as a list. Decoding, by a "
+        "table of bytes:\n\n"
+        "    0 ... 255     one byte each\n"
+        "    256 + i       the bytes of merge i's first part, then of its second\n\n"
+        "    merges [(97, 97), (256, 98)]      256 is b'aa', 257 is b'aa' + b'b'\n\n"
+        "Join the bytes of all ids first, and decode once, with errors='replace': one token may hold half "
+        "a character.",
     ),
     bank_size=48,
 )

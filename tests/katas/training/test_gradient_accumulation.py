@@ -28,9 +28,17 @@ KATA = Kata(
         "divided, so that all four weigh the same? What do you have to know before the first runs?",
         "The targets alone tell how many count, in all micro-batches together. A sum of losses over that "
         "number can be back-propagated at once, since `.grad` adds up. What should it hold before the first?",
-        "Count the targets that are not ignore_index. Set the gradients to zero. For each micro-batch: the "
-        "logits of its inputs, the cross-entropy with reduction='sum' and this ignore_index, divided by the "
-        "count; backward; add the number to the mean. Return the mean.",
+        "Before the model runs, go through the targets of all micro-batches and count those that are not "
+        "ignore_index; clear the gradients. Then for each micro-batch:\n\n"
+        "    logits     of its inputs, flattened               [B_i * T_i, V]\n"
+        "    targets    flattened                              [B_i * T_i]\n"
+        "    loss       cross-entropy with this ignore_index and\n"
+        "               reduction='sum', over the count of ALL micro-batches\n"
+        "    backward   at once, which frees the graph\n"
+        "    mean       plus the loss as a Python number\n\n"
+        "In the statement's example the sums are 3.0 and 3.0 and the count is 4: 0.75 + 0.75 = 1.5. Each "
+        "backward adds to `.grad`, so nothing else has to be added up. A micro-batch without a target "
+        "that counts has the sum 0; its mean would be NaN.",
     ),
 )
 

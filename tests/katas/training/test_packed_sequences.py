@@ -20,12 +20,25 @@ KATA = Kata(
     hints=(
         "Write document_ids of six tokens as a row and as a column. Which question about a pair of names "
         "tells whether they belong together, whatever they are, and what does it say of two paddings?",
-        "A document begins where the name differs from the one before it. A position is the distance to the "
-        "last such place; a target exists where the name after it is the same.",
-        "Mask: names equal, the name not negative, a lower triangle; one axis for the heads. Positions: the "
-        "places 0 to T - 1 minus the running maximum of the places at which documents begin. Targets: an "
-        "int64 array full of ignore_index, and in its columns but the last the next id where the next "
-        "name is the same and not negative.",
+        "A document begins where the name differs from the one before it. A position is the distance to "
+        "the last such place:\n\n"
+        "    names       7   7   7   2   2  -1\n"
+        "    begins      x           x       x\n"
+        "    last place  0   0   0   3   3   5\n"
+        "    position    0   1   2   0   1   0\n\n"
+        "A target exists where the name after it is the same. For the mask, the names as a column meet "
+        "the names as a row. Which two tokens have equal names there, and must not see each other?",
+        "Mask: names as [B, T, 1] against names as [B, 1, T]. True where they are equal, where the name "
+        "is not negative, and where the key is not later, a lower triangle [T, T]; then an axis for the "
+        "heads, [B, 1, T, T]. Positions: write each place 0 ... T - 1 where a document begins, and 0 "
+        "elsewhere; the running maximum along the row is the last beginning; subtract it from the place. "
+        "Targets:\n\n"
+        "    ids        11   12   13   21   22    0\n"
+        "    names       7    7    7    2    2   -1\n"
+        "    next one   12   13    .   22    .         same name, not negative\n"
+        "    targets    12   13 -100   22 -100 -100\n\n"
+        "So an int64 array full of ignore_index, and in its columns but the last the next id where the "
+        "next name is the same and not negative.",
     ),
     bank_size=54,
 )

@@ -26,10 +26,15 @@ KATA = Kata(
         "value stands exactly at 2 and at 6, and what comes after 6?",
         "Three ranges: below warmup_steps, up to total_steps, and beyond. The cosine's progress is 0 at "
         "warmup_steps and 1 at total_steps. What happens to the first range where the warm-up has no steps?",
-        "noam_lr is the formula as it stands. The other: below warmup_steps return max_lr * step / "
-        "warmup_steps; from total_steps on return min_lr; in between the steps since the warm-up, divided "
-        "by the steps of the decay, are the progress, and half of 1 + cos(pi * progress) is the share of "
-        "max_lr - min_lr that is left above min_lr.",
+        "noam_lr is the formula as it stands. The other has three ranges; for a warm-up of 2 steps and "
+        "the end at 6:\n\n"
+        "    step        0     1     2     3     4     5     6     7\n"
+        "    range       up    up    down  down  down  down  end   end\n"
+        "    progress                0     1/4   1/2   3/4\n\n"
+        "Below warmup_steps it is the step's share of warmup_steps, times max_lr. From total_steps on it "
+        "is min_lr. In between the steps since the warm-up, over the steps of the decay, are the "
+        "progress, and half of 1 + cos(pi * progress) is the share of max_lr - min_lr that is left above "
+        "min_lr. If the ranges are asked for in this order, a warm-up of 0 steps divides by nothing.",
     ),
     roundings=ROUNDINGS,
     bank_size=48,
