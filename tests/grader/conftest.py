@@ -48,6 +48,7 @@ EXTRA = {
     "notebooks": "autograding magics nbgrader_round notebooks",
     "authoring": "another_course authoring feedback guide mistake_table release renaming scaffold starter"
     " statement_pictures static_checks strength",
+    "the pages": "page_commands",
     "how much memory a grading takes": "exhausting",
     "homework of others": "audit audit_proofs importing",
 }

@@ -76,8 +76,8 @@ GIVEN = {
     + "echo 'def softmax(x, axis=-1): return x' > exercises/attention/softmax.py\n",
     "grading-a-class": CLASS.format("SUBMISSIONS")
     + "printf 'student,kata,points,why\\nbob,softmax,4,Half of it.\\n' > many.csv\n",
-    "install": "kata wheel dist softmax && python3 -m venv ../other && source ../other/bin/activate\n"
-    "pip install --quiet dist/*.whl && cd ..\n",
+    "install": ".venv/bin/kata wheel dist softmax && python3 -m venv ../other\n"
+    "source ../other/bin/activate && pip install --quiet dist/*.whl && cd ..\n",
     "notebooks": "cp docs/notebooks/colab.ipynb attention.ipynb\n",
     "see": "solve attention/softmax\n",
     "speak": SPEAKING,
