@@ -1,6 +1,7 @@
 """The documentation: links, options, paths, targets, figures and samples are right."""
 
 import ast
+import importlib.util
 import re
 import shlex
 from functools import cache
@@ -260,3 +261,15 @@ def test_the_walk_has_a_function_for_each_of_its_twelve_stops():
     rows = re.findall(r"^\| (\d+) \w+ \|([^|]*)\|", prose_of(DOCS / "architecture.md"), re.MULTILINE)
     assert [int(number) for number, _ in rows] == [*range(1, 13)]
     assert all(re.search(r"`[\w/]+\.py` `[\w.]+`", functions) for _, functions in rows)
+
+
+def test_each_cell_of_a_table_has_the_name_of_its_column():
+    """So that a phone shows a row as a list."""
+    found = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
+    tables = importlib.util.module_from_spec(found)
+    found.loader.exec_module(tables)
+    head = '<thead>\n<tr>\n<th>kata</th>\n<th style="x"><code>a</code> &amp; b</th>\n</tr>\n</thead>'
+    html = f'<p>td</p>\n<table>\n{head}\n<tr>\n<td>softmax</td>\n<td style="x">1</td>\n</tr>\n</table>'
+    shown = tables.on_page_content(html, page=None)
+    assert '<td data-column="kata">softmax</td>\n<td data-column="a &amp; b" style="x">1</td>' in shown
+    assert shown.startswith(f"<p>td</p>\n<table>\n{head}\n")
