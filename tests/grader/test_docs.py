@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import re
 import shlex
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -107,6 +108,19 @@ def test_no_page_installs_from_an_index(page):
 @pytest.mark.parametrize("line", ["pip install decoder-dojo", "pip install --upgrade decoder-dojo # now"])
 def test_an_installation_from_an_index_is_seen(line):
     assert FROM_AN_INDEX.search(line)
+
+
+def test_the_address_of_the_repository_is_that_of_pyproject():
+    """`project.urls.Repository`, once there is one. Then the badge opens the notebook in Colab."""
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
+    address = project.get("urls", {}).get("Repository", "https://…")
+    assert f"REPOSITORY={address} " in text_of(DOCS / "install.md")
+    assert f'REPOSITORY = \\"{address}\\"' in text_of(DOCS / "notebooks" / "colab.ipynb")
+    opened = "docs/notebooks.md#colab-and-kaggle"
+    if address.startswith("https://github.com/"):
+        name = address.removeprefix("https://github.com/")
+        opened = f"https://colab.research.google.com/github/{name}/blob/main/docs/notebooks/colab.ipynb"
+    assert f"(docs/images/colab.svg)]({opened})" in text_of(ROOT / "README.md")
 
 
 def commands_in(page):
