@@ -125,7 +125,7 @@ def asked(tmp_path_factory):
     course = course_of(tmp_path_factory.mktemp("course"))
     write_answer(course, WRONG)
     questions = course.stub(course.katas["attention_questions"])
-    questions.write_text(re.sub(r"^SCALE = None$", "SCALE = 2.0", questions.read_text(), flags=re.MULTILINE))
+    questions.write_text(questions.read_text().replace("\nSCALE = ...\n", "\nSCALE = 2.0\n"))
     with Assistant(course.root) as assistant:
         yield assistant, course
 
@@ -412,7 +412,9 @@ def test_a_report_shows_no_more_than_grade(kata, asked, answers_nothing):
     assistant, course = asked
     for tool in ("judge", "read_statement"):
         answers_nothing(assistant.ask(tool, kata=kata))
-    assert data_of(assistant.ask("judge", kata=kata)) == grade_prints(course, kata).rstrip("\n")
+    report = data_of(assistant.ask("judge", kata=kata))
+    assert report == grade_prints(course, kata).rstrip("\n")
+    assert "fail" in report
 
 
 @pytest.mark.slow
@@ -619,3 +621,25 @@ def test_without_the_sdk_the_command_says_what_to_install(course, monkeypatch):
     monkeypatch.chdir(course.root)
     done = CliRunner().invoke(grade, ["mcp"])
     assert (done.exit_code, done.stderr) == (4, f"{command.MISSING}\n")
+
+
+def test_a_cancelled_request_ends_the_judges_work(course):
+    stopped = []
+
+    class EndlessJudges:
+        async def run(self, *_):
+            await asyncio.Event().wait()
+            yield
+
+        def stop(self, library):
+            stopped.append(library)
+
+    async def cancel():
+        trial = asyncio.create_task(server.Tutor(course, EndlessJudges()).try_lines("softmax", "1"))
+        await asyncio.sleep(0.01)
+        trial.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await trial
+
+    asyncio.run(cancel())
+    assert stopped == ["numpy"]

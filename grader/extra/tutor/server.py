@@ -160,7 +160,7 @@ class Tutor:
         if isinstance(last, Verdict | Tried):
             return last
         problem = last.problem if isinstance(last, Dropped) else ""
-        raise ToolError(problem or "The file was saved while it was judged; judge it again.")
+        raise ToolError(quoted(problem) if problem else "The judge was stopped; ask again.")
 
 
 def quoted(text: str) -> str:
