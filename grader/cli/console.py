@@ -346,6 +346,25 @@ def error_text(kata: KataReport, width: int = 0) -> str:
     return "\n".join(filter(None, [shown, harmless(kata.excerpt)]))
 
 
+def refusal_text(kata: KataReport, path: Path, width: int = 0) -> str:
+    """Return why the file at `path` could not be graded; if it is missing, also what brings it back."""
+    if path.name == f"{kata.name}.py" and not os.path.lexists(path):
+        kata = replace(kata, message=f"{kata.message} grade again {kata.name} brings the stub back.")
+    return error_text(kata, width)
+
+
+def report_text(kata: KataReport, path: Path, view: View, waits: str = "") -> str:
+    """Return what is printed of a kata that was graded: its report, the file if it is not the usual one,
+    which files come first (`waits`) if it waits for some, and whether its statement was corrected."""
+    text = terminal.render_kata(kata, view)
+    own = Path(account.file_of(replace(kata, file="")))
+    if path.resolve() != own.resolve() and view.detail not in ("brief", "snippet"):
+        text += f"  graded  {harmless(from_here(path), one_line=True)}\n"
+    if kata.status == "waiting" and waits:
+        text += f"{paragraphs(f'  {waits}', view.width)}\n"
+    return text + note_text(path, view.width)
+
+
 def note_text(path: Path, width: int) -> str:
     """Return the lines that tell of a corrected statement; "" if there is none."""
     lines = (harmless(line, one_line=True) for line in note_for(path))
@@ -432,17 +451,9 @@ class Console:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
             width = self.view.width if sys.stderr.isatty() else 0
-            if path.name == f"{kata.name}.py" and not os.path.lexists(path):
-                kata = replace(kata, message=f"{kata.message} grade again {kata.name} brings the stub back.")
-            click.echo(linked(error_text(kata, width), self.view, [path]), err=True)
+            click.echo(linked(refusal_text(kata, path, width), self.view, [path]), err=True)
         elif self.live:
-            text = terminal.render_kata(kata, self.view)
-            own = Path(account.file_of(replace(kata, file="")))
-            if path.resolve() != own.resolve() and self.separates:
-                text += f"  graded  {harmless(from_here(path), one_line=True)}\n"
-            if kata.status == "waiting" and self.waits:
-                text += f"{paragraphs(f'  {self.waits}', self.view.width)}\n"
-            text += note_text(path, self.view.width)
+            text = report_text(kata, path, self.view, self.waits)
             click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=self.separates)
 
     def finish(self, report: Report) -> None:

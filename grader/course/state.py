@@ -142,7 +142,8 @@ FOLDER, FILE, VERSION = ".dojo", "state.json", 1
 class KataState:
     """What is remembered about one kata: the digest and the outcome of the last grading, the best score in
     hundredths, the mistake that was named, how many hints were shown, the mistake whose hint was shown last,
-    whether any version has passed, and the library of the last answer if it is not the kata's own."""
+    the digest that was known then, whether any version has passed, and the library of the last answer if it
+    is not the kata's own."""
 
     digest: str = ""
     status: str = ""
@@ -152,6 +153,7 @@ class KataState:
     checks: dict[str, str] = field(default_factory=dict)
     hints: int = 0
     hinted: str = ""
+    hint_digest: str = ""
     passed: bool = False
     library: str = ""
 
@@ -159,6 +161,11 @@ class KataState:
     def has_passed(self) -> bool:
         """True if this or an earlier version has passed."""
         return self.passed or self.status == "passed"
+
+    @property
+    def was_tried_since_hint(self) -> bool:
+        """True if no hint was shown yet, or another version was graded since the last one."""
+        return not (self.hints or self.hinted) or self.digest != self.hint_digest
 
 
 class CourseState:
@@ -386,6 +393,15 @@ def _git(path: Path, *words: str) -> bytes:
     return b""
 
 
+def course_statement(course: Course, info: KataInfo, versions: Versions) -> str:
+    """Return the statement of the stub that was kept, of the course's own one, or else of the file."""
+    kept = versions.kept(STUBS, info)
+    sources = (kept, None if kept else stub_source(course, info, versions))
+    texts = [data.decode(errors="replace") for data in sources if data]
+    texts.append(text_of(course.stub(info)))
+    return next(filter(None, map(statement_of, texts)), info.title)
+
+
 def next_hint(course: Course, info: KataInfo, again: str = "grade hint") -> str:
     """Return a hint with its number and the command for the next one: first the hint that speaks of the
     mistake in the file, once, then the one after those shown in order. After the last one it says so, and
@@ -402,9 +418,9 @@ def next_hint(course: Course, info: KataInfo, again: str = "grade hint") -> str:
         return f"You have seen {shown} of {info.name}. The first comes next."
     if _speaks_of_mistake(info, known):
         seen = number if number == known.hints + 1 else known.hints  # so that it is not shown twice in a row
-        state.change(info.name, hinted=known.mistake, hints=seen)
+        state.change(info.name, hinted=known.mistake, hints=seen, hint_digest=known.digest)
     else:
-        state.change(info.name, hints=number)
+        state.change(info.name, hints=number, hint_digest=known.digest)
     more = "" if number == len(info.hints) or not again else f"\n\nOne more:  {again} {info.name}"
     text = info.hints[number - 1]
     if library_of(info, text_of(course.stub(info))) != info.library:

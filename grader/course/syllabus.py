@@ -7,6 +7,7 @@ It is the file `tests/katas/path.toml`:
     by_hand = true      # a library function that does all of a kata earns nothing for agreement
     reveal = "passed"   # `kata wheel` puts the solutions in; a student sees that of a kata that has passed
     see = "see"         # the folder of the package that `grade see` runs
+    assistants = "none" # what AI assistants may do for a student: "tutor" if it is left out, or "free"
 
     [path]
     lists = ["insertion_sort", "merge_sort"]
@@ -38,6 +39,7 @@ from grader.errors import CourseError as CourseError
 
 FILE = Path("tests", "katas", "path.toml")
 TITLE = "the dojo"
+ASSISTANTS = ("tutor", "none", "free")  # explain and ask; nothing; whatever the student wants
 
 #: Returns what is wrong with an entry, given the names of all listed katas; empty if it is right.
 Complaint = Callable[[dict[str, Any], list[str]], str]
@@ -71,6 +73,7 @@ class Syllabus:
     by_hand: bool = False
     reveal: str = ""
     see: str = ""
+    assistants: str = ASSISTANTS[0]
     katas: dict[str, Effort] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -127,7 +130,8 @@ def _require_valid(found: dict[str, Any]) -> None:
     if unknown:
         raise CourseError(
             f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
-            " there are title, about, by_hand, reveal, see, [path], [tracks], [katas], [plans] and [aliases]."
+            " there are title, about, by_hand, reveal, see, assistants, [path], [tracks], [katas], [plans]"
+            " and [aliases]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
@@ -136,6 +140,8 @@ def _require_valid(found: dict[str, Any]) -> None:
         raise CourseError(f"{FILE.as_posix()}: by_hand is true or false, without quotes.")
     if found.get("reveal", "passed") != "passed":
         raise CourseError(f'{FILE.as_posix()}: reveal is "passed", or is left out.')
+    if found.get("assistants", ASSISTANTS[0]) not in ASSISTANTS:
+        raise CourseError(f'{FILE.as_posix()}: assistants is "tutor", "none" or "free", or is left out.')
     _require_own_folder(found.get("see", "see"))
     path = found.get("path")
     if not isinstance(path, dict) or not all(map(_is_list_of_names, path.values())):
@@ -236,6 +242,7 @@ def to_text(syllabus: Syllabus) -> str:
     lines = [f"{name} = {_quoted(text)}" for name, text in said.items() if text]
     lines += ["by_hand = true"] * syllabus.by_hand
     lines += [f"see = {_quoted(syllabus.see)}"] if syllabus.see else []
+    lines += [f"assistants = {_quoted(syllabus.assistants)}"] * (syllabus.assistants != ASSISTANTS[0])
     lines += ["", "# The order in which the katas are best learnt, track by track.", "[path]"]
     lines += [f"{track} = {_quoted(names)}" for track, names in syllabus.path.items()]
     lines += ["", "[katas]"] if syllabus.katas else []

@@ -27,12 +27,13 @@ mine_option = click.option("--mine", is_flag=True, help="Use functions that do n
 @click.option(
     "--library", type=click.Choice(["numpy", "torch"]), help="Write NumPy katas as stubs in this library."
 )
-def start(folder: Path, library: str | None) -> None:
+@click.option("--no-agents", is_flag=True, help="Write no AGENTS.md, which tells AI assistants how to help.")
+def start(folder: Path, library: str | None, no_agents: bool) -> None:
     """Write the course that came with the grader to a folder."""
     from grader.extra.authoring.release.starter import write_course
     from grader.values.formatting import counted
 
-    outcome = write_course(folder, library or "")
+    outcome = write_course(folder, library or "", not no_agents)
     katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
     is_here = folder.resolve() == Path.cwd()
     where, there = ("here", "") if is_here else (f"to {folder}", f"cd {shlex.quote(str(folder))} && ")
@@ -55,6 +56,19 @@ def page(port: int, **options: Any) -> None:
 
     terms = GradeOptions(**options)
     sys.exit(run_page(opened(terms), terms, port))
+
+
+@click.command(cls=GuardedCommand)
+@of_katas
+@of_workers
+@search_option
+@no_search_option
+def mcp(**options: Any) -> None:
+    """Let an assistant be a tutor: serve MCP on standard input and output."""
+    from grader.extra.tutor.command import run_tutor
+
+    terms = GradeOptions(**options)
+    sys.exit(run_tutor(opened(terms), terms))
 
 
 @click.command(cls=GuardedCommand)

@@ -315,6 +315,11 @@ def key(
 @click.option(
     "--library", type=click.Choice(["numpy", "torch"]), help="Hand out NumPy katas as stubs in PyTorch."
 )
+@click.option(
+    "--agents/--no-agents",
+    default=None,
+    help="Write AGENTS.md, which tells AI assistants what is allowed.  [default: as before, or with it]",
+)
 @click.option("--remove", is_flag=True, help="Take out the katas and hosts of before that are not named now.")
 @unverified_option
 @course_option

@@ -45,6 +45,7 @@ EXTRA = {
     " policy ray_pool regrade single term written",
     "the page": "page page_browser pages pages_browser",
     "the decoder that runs": "demonstration moving_picture see see_browser speak translation",
+    "the tutor": "tutor",
     "notebooks": "autograding magics nbgrader_round notebooks",
     "authoring": "another_course authoring feedback guide mistake_table release renaming scaffold starter"
     " statement_pictures static_checks strength",

@@ -118,7 +118,8 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
     assert files_of(tmp_path / "out") == {
         ".devcontainer/devcontainer.json", ".dojo-release.json", ".github/update.sh",
         ".github/workflows/classroom.yml",
-        ".github/workflows/grade.yml", ".gitignore", ".vscode/tasks.json", "CONTRIBUTING.md", "README.md",
+        ".github/workflows/grade.yml", ".gitignore", ".vscode/tasks.json", "AGENTS.md", "CONTRIBUTING.md",
+        "README.md",
         "exercises/attention/double.py", "keys/double.key", "requirements.txt",
         "tests/katas/attention/test_double.py", "tests/katas/path.toml",
         f"vendor/decoder_dojo-{grader.__version__}-py3-none-any.whl",
@@ -799,6 +800,41 @@ def test_a_corrected_statement_comes_beside_the_code(corrected, own):
 
 def own_grade(folder, *words):
     return CliRunner().invoke(run_grade, [*words, "--course", str(folder)])
+
+
+@pytest.mark.parametrize(
+    ("allowed", "said", "unsaid"),
+    [
+        ("tutor", "The student writes every line.", "allows"),
+        ("none", "**This course allows no assistant.**", "`grade hint NAME`"),
+        ("free", "**This course allows every help.**", "You are a tutor"),
+    ],
+)
+def test_a_release_tells_assistants_what_the_course_allows(allowed, said, unsaid, own, tmp_path):
+    """A second release has it if the first had; a student's own file stays."""
+    file, tracks = tmp_path / "out" / "AGENTS.md", "[path]\nattention = ['double']\nmodules = ['center']\n"
+    Path("tests/katas/path.toml").write_text(f'assistants = "{allowed}"\n{tracks}')
+
+    def release(*options):
+        result = own("release", tmp_path / "out", "double", *options)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    release("--no-agents")
+    release()
+    assert not file.exists()
+    release("--agents")
+    text = file.read_text()
+    assert said in text
+    assert unsaid not in text
+    assert "{" not in text
+    release()
+    assert file.read_text() == text
+    file.write_text("# Mine\n")
+    assert "kept, since it was changed: AGENTS.md" in release()
+    assert "changed: AGENTS.md" in release_manifest.differences(tmp_path / "out")
+    release("--no-agents")
+    assert file.read_text() == "# Mine\n"
 
 
 @pytest.mark.parametrize("text", ["", "~~~~text\n", "\0", "x" * (2 << 20)])

@@ -42,8 +42,8 @@ def test_the_wheel_lists_the_course_and_holds_no_solution(wheel):
         assert f"grader/starter.zip,sha256={digest},{len(course)}\n" in archive.read(record).decode()
     with zipfile.ZipFile(io.BytesIO(course)) as archive:
         assert sorted(archive.namelist()) == [
-            ".vscode/tasks.json", "README.md", "exercises/attention/double.py", "keys/double.key",
-            "tests/katas/attention/test_double.py", "tests/katas/path.toml",
+            ".vscode/tasks.json", "AGENTS.md", "README.md", "exercises/attention/double.py",
+            "keys/double.key", "tests/katas/attention/test_double.py", "tests/katas/path.toml",
         ]  # fmt: skip
         assert not any(b"return x + x" in archive.read(name) for name in archive.namelist())
         assert "%%" not in archive.read("README.md").decode()
@@ -164,6 +164,30 @@ def test_the_transcript_of_the_first_hour_is_what_happens(tmp_path):
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
             printed = iter(done.stdout.splitlines())
             assert [line for line in told if line != "…" and line not in printed] == [], done.stdout
+
+
+@pytest.mark.parametrize("theirs", ["", "# Mine\n"])
+def test_a_students_own_agents_file_stays(theirs, installed, tmp_path, monkeypatch):
+    """Also when the course is written anew. Without one, the course's is written, unless it is not wanted."""
+    monkeypatch.setattr(starter, "INSTALLED", installed / "grader" / "starter.zip")
+    folder = tmp_path / "course"
+
+    def start(*options):
+        result = CliRunner().invoke(grade, ["start", str(folder), *options])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    folder.mkdir()
+    file = folder / "AGENTS.md"
+    if theirs:
+        file.write_text(theirs)
+    assert "AGENTS.md" not in start("--no-agents")
+    assert file.exists() == bool(theirs)
+    for _ in range(2):
+        assert ("kept, since it was changed: AGENTS.md" in start()) == bool(theirs)
+        assert file.read_text() == theirs or (not theirs and "**You are a tutor here.**" in file.read_text())
+    assert ("removed" in start("--no-agents")) != bool(theirs)
+    assert file.exists() == bool(theirs)
 
 
 def test_an_installation_without_a_course_says_so(tmp_path):

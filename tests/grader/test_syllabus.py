@@ -29,6 +29,7 @@ def test_what_is_written_is_read_again(write, tmp_path):
         {"masks": ["causal", "padding"], "empty": []},
         by_hand=True,
         see="shown/here",
+        assistants="none",
         katas={"causal": Effort(20, 1), "padding": Effort(30, 3, ["causal"])},
         plans={"lab": Plan(0.5, ["causal"]), "term": Plan(1, ["causal", "padding"])},
         aliases={"triangle": "causal"},
@@ -48,8 +49,8 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
     [
         (
             "titel = 'x'\n[path]",
-            "nothing is called `titel`; there are title, about, by_hand, reveal, see, [path], [tracks],"
-            " [katas], [plans] and [aliases].",
+            "nothing is called `titel`; there are title, about, by_hand, reveal, see, assistants, [path],"
+            " [tracks], [katas], [plans] and [aliases].",
         ),
         (f"{PATH}[aliases]\nz = 'q'", "`z` in [aliases]: [path] lists no kata 'q'."),
         (f"{PATH}[aliases]\ny = 'x'", "`y` in [aliases] is a kata itself."),
@@ -57,6 +58,10 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
         ("title = 5\n[path]", 'title is a text in quotes: title = "…".'),
         ("by_hand = 'yes'\n[path]", "by_hand is true or false, without quotes."),
         ("reveal = true\n[path]", 'reveal is "passed", or is left out.'),
+        *(
+            (f"assistants = {word}\n{PATH}", 'assistants is "tutor", "none" or "free", or is left out.')
+            for word in ("true", "'all'", "[]", "''")
+        ),
         *(
             (f"see = {see}\n{PATH}", "names a folder of the course, outside of exercises and solutions.")
             for see in ("1", "''", "'.'", "'/etc'", "'../other'", "'exercises/see'", "'solutions'")

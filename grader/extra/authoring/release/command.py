@@ -86,6 +86,7 @@ def release_course(
     prairielearn: Path | None,
     exercism: Path | None,
     library: str | None,
+    agents: bool | None,
     remove: bool,
     unverified: bool,
 ) -> None:
@@ -102,6 +103,7 @@ def release_course(
     seed = before.number("seed", SEED) if seed is None else seed
     visibility = visibility or before.choice("visibility", VISIBILITIES)
     library = library or before.choice("library", ("numpy", "torch"))
+    agents = before.options.get("agents") is not False if agents is None else agents
     require_releasable(course, infos, unverified)
     secret_file = folder.with_name(f"{folder.name}.secret")
     if sealed is None and hidden_seed is None and SEALED in before.files:
@@ -125,10 +127,12 @@ def release_course(
     for_public_hosts = core if hidden_seed is None else for_hosts
     options = {"all": is_all, "hosts": list(hosts), "seed": seed, "visibility": visibility}
     options |= {"library": library} if library != "numpy" else {}
+    options |= {} if agents else {"agents": False}
     about: dict[str, object] = {"options": options, "verified": verifications(course, infos)}
     if names_before := renamed(course):
         about["renamed"] = names_before
-    outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key), **about)
+    files = student_files(course, core, infos, hosts, sealed_key, agents)
+    outcome = write_release(folder, files, **about)
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
     click.echo(f"{made} are in {shorten(folder)}.")
     if kept := [info.name for info in infos if names and info.name not in names]:

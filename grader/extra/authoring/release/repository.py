@@ -24,6 +24,8 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from jinja2 import Template
+
 import grader
 from grader.answer_keys.file import VARIABLE, is_sealed, open_keyring
 from grader.course import release_manifest, state
@@ -124,6 +126,9 @@ PLAIN = {
 }
 
 
+AGENTS = "AGENTS.md"
+
+
 @dataclass
 class ReleaseOutcome:
     """The files that a release wrote, kept because the student changed them, or removed."""
@@ -169,15 +174,29 @@ def _demonstration(course: Course) -> dict[str, bytes]:
     return {path.relative_to(course.root).as_posix(): path.read_bytes() for path in kept}
 
 
+def agents_file(syllabus: Syllabus) -> bytes:
+    """Return the file that tells AI assistants what the course allows."""
+    text = (TEMPLATES / AGENTS).read_text(encoding="utf-8")
+    template = Template(text, trim_blocks=True, keep_trailing_newline=True)
+    return str(template.render(title=syllabus.title, allowed=syllabus.assistants)).encode()
+
+
 def student_files(
-    course: Course, core: dict[str, bytes], infos: list[KataInfo], hosts: Iterable[str], sealed: bytes
+    course: Course,
+    core: dict[str, bytes],
+    infos: list[KataInfo],
+    hosts: Iterable[str],
+    sealed: bytes,
+    agents: bool = True,
 ) -> dict[str, bytes]:
-    """Return the whole repository: the core files, texts for students, and workflows for the hosts."""
+    """Return the whole repository: the core files, texts for students and, if `agents`, for their assistants,
+    and workflows for the hosts."""
     files = dict(core)
     files["README.md"] = _readme(course.syllabus, infos).encode()
     title = json.dumps(course.syllabus.title, ensure_ascii=False)
     files |= {name: fill_template(template, TITLE=title).encode() for name, template in PLAIN.items()}
     files[".vscode/tasks.json"] = TASKS.read_bytes()
+    files |= {AGENTS: agents_file(course.syllabus)} if agents else {}
     key, secret = OPEN_KEYS, ""
     if sealed:
         files[SEALED] = sealed

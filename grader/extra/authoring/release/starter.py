@@ -15,7 +15,9 @@ from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo
 from grader.course.state import stub_in
 from grader.extra.authoring.release import keys
 from grader.extra.authoring.release.repository import (
+    AGENTS,
     ReleaseOutcome,
+    agents_file,
     build_wheel,
     core_files,
     fill,
@@ -71,6 +73,7 @@ def starter_files(course: Course, infos: list[KataInfo], seed: int) -> dict[str,
     )
     files["README.md"] = readme.encode()
     files[".vscode/tasks.json"] = TASKS.read_bytes()
+    files[AGENTS] = agents_file(course.syllabus)
     return files
 
 
@@ -87,10 +90,10 @@ def _with_files(wheel: bytes, added: dict[str, bytes]) -> bytes:
     return zipped(files)
 
 
-def write_course(folder: Path, library: str = "") -> ReleaseOutcome:
+def write_course(folder: Path, library: str = "", agents: bool = True) -> ReleaseOutcome:
     """Write the course of this installation into a folder, its stubs in `library` where a kata may be
-    answered in it. Files that were changed there since they were written stay. Raises CourseError if this
-    installation holds no course."""
+    answered in it, and `AGENTS.md` if `agents`. Files that were changed there since they were written stay.
+    Raises CourseError if this installation holds no course."""
     if not INSTALLED.is_file():
         raise CourseError(
             "This installation of the grader holds no course; in a folder with a course, run `grade`."
@@ -102,6 +105,8 @@ def write_course(folder: Path, library: str = "") -> ReleaseOutcome:
             files = _repacked({name: archive.read(name) for name in archive.namelist()}, LEVEL)
         except RuntimeError:
             raise CourseError("The course needs a Python that was built with its module lzma.") from None
+        if not agents:
+            files.pop(AGENTS, None)
         return write_release(folder, files | _stubs_in(library, archive, files))
 
 
