@@ -35,6 +35,7 @@ GRADE = {
     "page": "grader.extra.grade:page",
     "see": "grader.extra.grade:see",
     "speak": "grader.extra.grade:speak",
+    "review": "grader.extra.grade:review",
     "doctor": f"{_COMMANDS}:doctor",
     "protect": f"{_COMMANDS}:protect",
     "help": f"{_COMMANDS}:help_",
