@@ -36,6 +36,7 @@ GRADE = {
     "see": "grader.extra.grade:see",
     "speak": "grader.extra.grade:speak",
     "review": "grader.extra.grade:review",
+    "laws": "grader.extra.grade:laws",
     "doctor": f"{_COMMANDS}:doctor",
     "protect": f"{_COMMANDS}:protect",
     "help": f"{_COMMANDS}:help_",

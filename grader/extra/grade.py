@@ -115,3 +115,15 @@ def review(names: tuple[str, ...], lists: bool, which: bool, **options: Any) -> 
     terms = GradeOptions(names, **options)
     course = opened(terms)
     sys.exit(command.show_calendar(course) if lists else command.review(course, terms, which))
+
+
+@click.command(cls=GuardedCommand)
+@click.argument("names", nargs=-1, type=KataNames(), metavar="KATA")
+@of_katas
+@of_workers
+def laws(names: tuple[str, ...], **options: Any) -> None:
+    """Write laws for a kata that has passed, and see which faults they catch."""
+    from grader.extra.review.law_command import run_laws
+
+    terms = GradeOptions(names, **options)
+    sys.exit(run_laws(opened(terms), terms))
