@@ -12,6 +12,7 @@ from grader.course.state import CourseState
 from grader.extra.review.law_command import told
 from grader.extra.review.laws import Version, functions_of, judge_laws, laws_in, versions_of
 from grader.grading.session import open_grader
+
 from .law_sets import SETS
 
 ROOT = Path(__file__).resolve().parents[2]
