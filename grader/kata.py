@@ -160,6 +160,7 @@ class Kata:
         corners: The corners, added by `corner`.
         examples: The pinned cases, added by `example`.
         draw: The function that draws a case, set by `cases`.
+        functions_for_laws: Returns the functions that a student's own laws get, set by `for_laws`.
 
     Example:
         KATA = Kata(
@@ -200,6 +201,7 @@ class Kata:
     corners: list[Corner] = field(default_factory=list)
     examples: list[Arguments] = field(default_factory=list)
     draw: DrawCase | None = None
+    functions_for_laws: Callable[[Any], Mapping[str, Callable[..., Any]]] | None = None
     _observe: Callable[..., Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
@@ -271,6 +273,32 @@ class Kata:
                 return {"result": layer(x)}
         """
         self._observe = function
+        return function
+
+    def for_laws(
+        self, function: Callable[[Any], Mapping[str, Callable[..., Any]]]
+    ) -> Callable[[Any], Mapping[str, Callable[..., Any]]]:
+        """Decorate the function that returns what `grade laws` gives to a student's own laws.
+
+        Without it, laws get the entry points, which must be functions.
+
+        Args:
+            function: Called as `function(student)`; returns functions by name. They take arguments in order
+                and return numbers, arrays or lists of them.
+
+        Returns:
+            The function, unchanged.
+
+        Example:
+            @KATA.for_laws
+            def functions(student):
+                def counts(words):
+                    counter = student.Counter()
+                    return [counter.add(word) for word in words]
+
+                return {"counts": counts}
+        """
+        self.functions_for_laws = function
         return function
 
     def observed(self, student: Any, case: Arguments) -> Mapping[str, Any]:

@@ -36,6 +36,8 @@ GRADE = {
     "see": "grader.extra.grade:see",
     "speak": "grader.extra.grade:speak",
     "mcp": "grader.extra.grade:mcp",
+    "review": "grader.extra.grade:review",
+    "laws": "grader.extra.grade:laws",
     "doctor": f"{_COMMANDS}:doctor",
     "protect": f"{_COMMANDS}:protect",
     "help": f"{_COMMANDS}:help_",

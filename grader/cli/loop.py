@@ -432,6 +432,17 @@ class Loop:
             subprocess.run(words, check=False)
         self._show_keys()
 
+    def review(self) -> None:
+        """Find a fault in an answer that has passed."""
+        words = [sys.executable, "-P", "-m", "grader.cli.grade", "review"]
+        folders = ["--course", str(self.course.root), "--exercises", str(self.course.exercises)]
+        with self.keyboard.lent(), suppress(KeyboardInterrupt):
+            subprocess.run([*words, *folders], check=False)
+        self._show_keys()
+
+    def nothing_to_review(self) -> str:
+        return "" if any(one.has_passed for one in self.standings.values()) else "No kata has passed yet."
+
     def nothing_to_see(self) -> str:
         return "" if self.course.syllabus.see else "The course has nothing to see."
 
@@ -524,6 +535,13 @@ KEYS: tuple[Key[Loop], ...] = (
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
     Key("c", "copy", "Copy the failing call, as code that runs.", Loop.copy, Loop.nothing_to_copy),
     Key("s", "see", "Show your functions at work, in the browser.", Loop.see, Loop.nothing_to_see),
+    Key(
+        "f",
+        "review",
+        "Find a fault in an answer of yours that has passed.",
+        Loop.review,
+        Loop.nothing_to_review,
+    ),
     Key("w", "web page", "Open the course in the browser; Ctrl-C leads back.", Loop.page),
     Key(
         "r",

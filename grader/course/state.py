@@ -136,6 +136,8 @@ def renamed(course: Course) -> dict[str, str]:
 
 
 FOLDER, FILE, VERSION = ".dojo", "state.json", 1
+DAY = "%Y-%m-%d"
+MOST_MISTAKES = 8  # of a kata that are remembered
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,10 @@ class KataState:
     """What is remembered about one kata: the digest and the outcome of the last grading, the best score in
     hundredths, the mistake that was named, how many hints were shown, the mistake whose hint was shown last,
     the digest that was known then, whether any version has passed, and the library of the last answer if it
-    is not the kata's own."""
+    is not the kata's own.
+
+    For reviews: the day of the first pass, the mistakes that were named, oldest first, how many reviews in a
+    row went well, the day of the next one, and how the last one ended. A day is text, such as 2026-03-14."""
 
     digest: str = ""
     status: str = ""
@@ -156,6 +161,11 @@ class KataState:
     hint_digest: str = ""
     passed: bool = False
     library: str = ""
+    passed_on: str = ""
+    mistakes: list[str] = field(default_factory=list)
+    reviews: int = 0
+    review_on: str = ""
+    reviewed: str = ""
 
     @property
     def has_passed(self) -> bool:
@@ -238,6 +248,8 @@ class CourseState:
 
     def record(self, report: KataReport, digest: str) -> KataState:
         """Remember the outcome of a grading of the file with this digest."""
+        mistake = report.mistake.id if report.mistake else ""
+        has_passed = report.status == "passed"
         return self._change(
             report.name,
             lambda known: dataclasses.replace(
@@ -246,10 +258,12 @@ class CourseState:
                 status=report.status,
                 score=report.score,
                 best=max(report.score, known.best),
-                mistake=report.mistake.id if report.mistake else "",
+                mistake=mistake,
                 checks={check.name: check.status for check in report.checks},
-                passed=known.has_passed or report.status == "passed",
+                passed=known.has_passed or has_passed,
                 library=report.library,
+                passed_on=known.passed_on or (time.strftime(DAY) if has_passed else ""),
+                mistakes=list(dict.fromkeys([*known.mistakes, *filter(None, [mistake])]))[-MOST_MISTAKES:],
             ),
         )
 
@@ -276,6 +290,7 @@ def _of_kata(found: Any) -> KataState:
     blank = asdict(KataState())
     right = {name: found[name] for name in blank if type(found.get(name)) is type(blank[name])}
     right["checks"] = {str(name): str(status) for name, status in right.get("checks", {}).items()}
+    right["mistakes"] = [str(name) for name in right.get("mistakes", [])][:MOST_MISTAKES]
     return KataState(**right)
 
 

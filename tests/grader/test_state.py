@@ -4,6 +4,8 @@ import json
 import multiprocessing
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,8 +49,27 @@ def test_an_outcome_is_remembered_and_the_best_score_stays(state, course):
     worse = KataReport("double", "attention", "failed", 1000, checks=CHECKS[1:])
     state.record(worse, "2")
     assert CourseState(course).kata("double") == KataState(
-        digest="2", status="failed", score=0, best=500, mistake="triples", checks={"b": "failed"}
+        digest="2",
+        status="failed",
+        score=0,
+        best=500,
+        mistake="triples",
+        checks={"b": "failed"},
+        mistakes=["triples"],
     )
+
+
+def test_the_day_of_the_first_pass_and_the_mistakes_are_remembered(state):
+    state.record(FAILED, "1")
+    for name in ("a", "b", "triples", "c"):
+        check = replace(CHECKS[1], mistake=Mistake(name, "Text."))
+        state.record(KataReport("double", "attention", "failed", 1000, checks=(check,)), name)
+    assert (state.kata("double").passed_on, state.kata("double").mistakes) == ("", ["triples", "a", "b", "c"])
+    state.record(KataReport("double", "attention", "passed", 1000), "2")
+    assert state.kata("double").passed_on == date.today().isoformat()
+    state.change("double", passed_on="2026-01-01")
+    state.record(KataReport("double", "attention", "passed", 1000), "3")
+    assert state.kata("double").passed_on == "2026-01-01"
 
 
 def test_other_facts_stay_when_one_changes(state):
@@ -95,7 +116,7 @@ def test_fields_of_a_wrong_type_are_forgotten_alone(state):
     state.record(FAILED, "1")
     file = state.folder / "state.json"
     record = json.loads(file.read_text())
-    record["katas"]["double"] |= {"score": "much", "hints": True, "checks": [], "new": 1}
+    record["katas"]["double"] |= {"score": "much", "hints": True, "checks": [], "new": 1, "mistakes": "all"}
     file.write_text(json.dumps(record))
     assert state.kata("double") == KataState(digest="1", status="failed", best=500, mistake="triples")
 

@@ -143,6 +143,18 @@ def outputs(student, x, w_qkv, w_out, num_heads, pieces):
     ]
 
 
+@KATA.for_laws
+def functions(student):
+    """The outputs of a sequence that is fed in pieces to one fresh cache, joined."""
+
+    def attend(x, w_qkv, w_out, num_heads, pieces):
+        import torch
+
+        return torch.cat(outputs(student, x, w_qkv, w_out, num_heads, pieces), dim=1)
+
+    return {"attend": attend}
+
+
 @KATA.law(points=0.5)
 def test_any_cutting_gives_the_same(student, x, w_qkv, w_out, num_heads, pieces):
     """A sequence gives the same outputs whole as cut into pieces."""

@@ -1,0 +1,248 @@
+"""Put one fault into an answer that passes: a changed line of the student's own text.
+
+A fault is an edit of `grader.edits`, written into the text as it stands: comments and all other lines stay.
+The checks must catch it, and the case that shows it must be small.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from grader.course.catalog import KataInfo
+from grader.course.submission import SubmissionRejected, parse
+from grader.edits.candidates import place_of_edit
+from grader.edits.context import MODULES
+from grader.edits.walk import Edit, mutations
+from grader.errors import KataError
+from grader.formats import account
+from grader.grading.grader import Grader
+from grader.report import CheckReport, KataReport
+from grader.worker.client import Outdated
+
+#: Families whose edits students do not make: they keep a value for later calls, or limit a step to one mode.
+UNLIKELY = {"buffers", "modes", "state"}
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?")
+#: Kinds of changes that nobody makes by mistake.
+BLUNT = {"a call", "an expression", "an item", "an argument", "a condition"}
+MOST_NUMBERS = 60  # in the lines of a case
+MOST_LINES = 16  # of a case
+SECONDS = 5.0  # of trying
+SLOW_SECONDS = 2.0  # of judging one fault, which is then left out
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One changed line of an answer.
+
+    Attributes:
+        source: The answer with the fault.
+        line: The line, from 1.
+        was: The line before.
+        where: The function that has it; "" at the top of the file.
+        kind: What is changed, such as `an axis`.
+    """
+
+    source: str
+    line: int
+    was: str
+    where: str
+    kind: str
+
+    @property
+    def now(self) -> str:
+        return self.source.split("\n")[self.line - 1]
+
+    def mended(self, text: str) -> str:
+        """Return the answer with `text` in place of the line; a text without an indent gets the line's."""
+        lines = self.source.split("\n")
+        indent = self.was[: len(self.was) - len(self.was.lstrip())]
+        lines[self.line - 1] = text if text[:1].isspace() else indent + text
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A fault with the report on it, which shows the case."""
+
+    fault: Fault
+    report: KataReport
+
+    @property
+    def check(self) -> CheckReport:
+        return account.told(self.report).check
+
+    @property
+    def mistake(self) -> str:
+        """The course's mistake that the fault is; "" if it has no name."""
+        return self.report.mistake.id if self.report.mistake else ""
+
+
+def faults_in(source: str) -> list[Fault]:
+    """Return every fault that changes one line of a source, in the order of the file. Raises SyntaxError."""
+    tree = ast.parse(source)
+    writer = _Writer(source, tree)
+    found: dict[str, Fault] = {}
+    for family, edit in mutations(tree):
+        if family in UNLIKELY or _is_of_module(edit.new):
+            continue
+        place = place_of_edit(edit)
+        if (text := writer.text_with(edit)) and (changed := _changed_line(source, text)):
+            line, was = changed
+            found.setdefault(text, Fault(text, line, was, edit.where, place.kind))
+    return list(found.values())
+
+
+def _is_of_module(new: object) -> bool:
+    """Return whether an edit leaves a bare name of a module, such as `np.floating`, which nobody writes."""
+    return isinstance(new, ast.Attribute) and isinstance(new.value, ast.Name) and new.value.id in MODULES
+
+
+def _changed_line(source: str, text: str) -> tuple[int, str] | None:
+    """Return the number of the only line that differs, and that line as it was; None if there are others."""
+    before, after = source.split("\n"), text.split("\n")
+    if len(before) != len(after):
+        return None
+    lines = [number for number, pair in enumerate(zip(before, after, strict=True), 1) if pair[0] != pair[1]]
+    return (lines[0], before[lines[0] - 1]) if len(lines) == 1 else None
+
+
+class _Writer:
+    """Writes edits of a tree into the text that it was parsed from."""
+
+    def __init__(self, source: str, tree: ast.Module) -> None:
+        self._tree, self._lines = tree, [line.encode() for line in source.split("\n")]
+        self._parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+    def text_with(self, edit: Edit) -> str:
+        """Return the text with an edit in the smallest expression or simple statement that can hold it; "" if
+        none can."""
+        if isinstance(edit.new, list) and edit.part in ("body", "orelse", "finalbody"):
+            return self._with_statement(edit)
+        due = edit.source(self._tree)
+        old, node = edit.old, edit.owner
+        new = _code(edit.new) if isinstance(edit.new, ast.AST) else ""
+        if new and isinstance(old, ast.expr) and (text := self._as(old, new, due)):
+            return text
+        while not isinstance(node, ast.mod) and not hasattr(node, "body"):
+            if isinstance(node, ast.expr | ast.stmt) and (text := self._as(node, _edited(node, edit), due)):
+                return text
+            node = self._parents.get(id(node), self._tree)
+        return ""
+
+    def _with_statement(self, edit: Edit) -> str:
+        """Return the text where one simple statement is another one."""
+        due = edit.source(self._tree)
+        if len(edit.old) != len(edit.new):
+            return ""
+        pairs = [(old, new) for old, new in zip(edit.old, edit.new, strict=True) if old is not new]
+        if len(pairs) != 1 or hasattr(pairs[0][0], "body"):
+            return ""
+        return self._as(pairs[0][0], _code(pairs[0][1]), due)
+
+    def _as(self, node: ast.expr | ast.stmt, new: str, due: str) -> str:
+        """Return the text with `new` in place of a node, in brackets if they are needed, if that means what
+        is due; else ""."""
+        for code in (new, f"({new})") if new else ():
+            text = self._spliced(node, code)
+            with suppress(SyntaxError, ValueError):
+                if ast.unparse(ast.parse(text)) == due:
+                    return text
+        return ""
+
+    def _spliced(self, node: ast.expr | ast.stmt, new: str) -> str:
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        before = self._lines[first][: node.col_offset]
+        after = self._lines[last][node.end_col_offset :]
+        lines = [*self._lines[:first], before + new.encode() + after, *self._lines[last + 1 :]]
+        return b"\n".join(lines).decode()
+
+
+def _code(node: ast.AST) -> str:
+    ast.fix_missing_locations(node)
+    with suppress(ValueError, AttributeError):  # an operator alone is no code
+        return ast.unparse(node)
+    return ""
+
+
+def _edited(node: ast.expr | ast.stmt, edit: Edit) -> str:
+    """Return the code of a node with an edit inside it."""
+    setattr(edit.owner, edit.part, edit.new)
+    try:
+        return _code(node)
+    finally:
+        setattr(edit.owner, edit.part, edit.old)
+
+
+def choose(
+    grader: Grader,
+    info: KataInfo,
+    source: str,
+    seed: str,
+    made_before: tuple[str, ...] = (),
+    seconds: float = SECONDS,
+) -> Found | None:
+    """Return a fault that the checks catch on a small case; None if there is none.
+
+    Args:
+        grader: Judges the answer with each fault.
+        info: The kata.
+        source: The answer, which passes.
+        seed: What the order of the faults hangs on.
+        made_before: Mistakes that this student has made; a fault that is one of them comes first.
+        seconds: How long to look for a better one.
+    """
+    until = time.monotonic() + seconds
+    best: tuple[tuple[bool, ...], Found] | None = None  # by what makes a fault tell
+    for fault in in_order(faults_in(source), seed):
+        if best and (all(best[0]) or time.monotonic() > until):
+            break
+        for found in suitable(grader, info, [fault]):
+            is_own = not made_before or found.mistake in made_before
+            rank = (is_own, fault.kind not in BLUNT, bool(found.mistake), bool(found.check.came))
+            best = (rank, found) if best is None or rank > best[0] else best
+    return best[1] if best else None
+
+
+def in_order(faults: list[Fault], seed: str) -> list[Fault]:
+    """Return the faults in an order that hangs on the seed, each line's first ones before its others."""
+    order = random.Random(seed)
+    order.shuffle(faults)
+    turns: dict[int, int] = {}
+    ranked = []
+    for fault in faults:
+        turn = turns[fault.line] = turns.get(fault.line, 0) + 1
+        ranked.append((turn, fault))
+    return [fault for _, fault in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def suitable(grader: Grader, info: KataInfo, faults: Iterable[Fault]) -> Iterator[Found]:
+    """Yield the faults that fit a review: the answer loads, a check catches it, and the case is small."""
+    for fault in faults:
+        ends = time.monotonic() + SLOW_SECONDS
+        with suppress(SubmissionRejected, KataError, Outdated):
+            submission = parse(info, fault.source, f"{info.name}.py")
+            report = grader.grade(submission, partial(_is_past, ends)).report
+            found = Found(fault, report)
+            if account.wrong(report) and not report.parts and is_small(found.check):
+                yield found
+
+
+def _is_past(time_: float) -> bool:
+    return time.monotonic() > time_
+
+
+def is_small(check: CheckReport) -> bool:
+    """Return whether a failing case can be taken in at a glance: a call with few numbers that raised nothing,
+    since an exception names its line."""
+    if check.status != "failed" or check.place or "raised" in check.message:
+        return False
+    if not check.call or not account.is_whole(check):
+        return False
+    return len(check.call.splitlines()) <= MOST_LINES and len(NUMBER.findall(check.call)) <= MOST_NUMBERS

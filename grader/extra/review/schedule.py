@@ -1,0 +1,90 @@
+"""Say which katas are due for a review, and when each comes again.
+
+A kata comes 1, 3, 7 and 21 days after it has passed, as long as its reviews go well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+
+from grader.course.catalog import Course, KataInfo
+from grader.course.state import CourseState, KataState
+
+DAYS = (1, 3, 7, 21)  # until the next review, by how many went well
+
+
+class Outcome(StrEnum):
+    """How a review ended: when the line was found, or that it was not."""
+
+    AT_ONCE = "found at first sight"
+    CASE = "found after the case"
+    HINT = "found after a hint"
+    MISSED = "not found"
+
+
+#: How many steps further the next review is. After a hint it comes again as soon as this one did.
+STEPS = {Outcome.AT_ONCE: 2, Outcome.CASE: 1, Outcome.HINT: 0}
+
+
+@dataclass(frozen=True)
+class Due:
+    """A kata that has passed, and the day of its next review; None after the last one."""
+
+    info: KataInfo
+    state: KataState
+    day: date | None
+
+    def is_due(self, today: date) -> bool:
+        return self.day is not None and self.day <= today
+
+
+def calendar(course: Course, today: date) -> list[Due]:
+    """Return the katas that have passed: missed ones first, then in the order of their days and the course.
+    Katas of questions have no code to review."""
+    known = CourseState(course).katas()
+    found = [
+        Due(info, state, _day(state, today))
+        for info in course.katas.values()
+        if (state := known.get(info.name, KataState())).has_passed and not info.questions
+    ]
+    return sorted(found, key=lambda due: (due.state.reviewed != Outcome.MISSED, due.day or date.max))
+
+
+def _day(state: KataState, today: date) -> date | None:
+    """Return the day of the next review. One that is not readable, or further ahead than any review is, comes
+    from a damaged file or a wrong clock: then the review is due."""
+    if state.reviews >= len(DAYS):
+        return None
+    passed, due = _parsed(state.passed_on), _parsed(state.review_on)
+    day = due or (passed and passed + timedelta(days=DAYS[0])) or today
+    return today if day > today + timedelta(days=DAYS[-1]) else day
+
+
+def _parsed(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def record(course: Course, name: str, outcome: Outcome, today: date) -> date | None:
+    """Remember how a review ended, and return the day of the next one; None if it was the last."""
+    state = CourseState(course)
+    done = state.kata(name).reviews
+    reviews = max(done, 0) + STEPS[outcome] if outcome in STEPS else 0
+    day = today + timedelta(days=DAYS[reviews]) if reviews < len(DAYS) else None
+    state.change(
+        name,
+        reviews=min(reviews, len(DAYS)),
+        review_on=day.isoformat() if day else "",
+        reviewed=str(outcome),
+    )
+    return day
+
+
+def in_words(day: date, today: date) -> str:
+    """Return a day as it is said: today, tomorrow, or in so many days."""
+    left = (day - today).days
+    return "today" if left <= 0 else "tomorrow" if left == 1 else f"in {left} days"

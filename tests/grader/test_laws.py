@@ -1,0 +1,250 @@
+"""Laws that students write: judged by versions of their own answer, right and wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grader.cli.grade import grade
+from grader.course.catalog import Course
+from grader.course.state import CourseState
+from grader.extra.review.law_command import told
+from grader.extra.review.laws import Version, functions_of, judge_laws, laws_in, versions_of
+from grader.grading.session import open_grader
+
+from .law_sets import SETS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """The course, a grader, and the versions of each reference, made once."""
+    course = Course(ROOT)
+    infos = [course.kata_info(name) for name in SETS]
+    grader, factories = open_grader(course, infos)
+    versions = {}
+
+    def judged(name, laws):
+        info = course.kata_info(name)
+        prepared = grader.prepare(info)
+        if name not in versions:
+            own = course.solution(info, "reference").read_text()
+            versions[name] = versions_of(grader, prepared, own, name)
+        return judge_laws(grader, prepared, laws, versions[name])
+
+    judged.versions, judged.grader, judged.course = versions, grader, course
+    yield judged
+    factories.close()
+
+
+ANY = "import numpy as np\n\n\ndef test_it(softmax, x, axis):\n    "
+
+
+def softmax_law(body):
+    return ANY + body + "\n"
+
+
+def test_a_true_law_counts_by_what_it_catches(opened):
+    judgement = opened("softmax", softmax_law("assert np.allclose(softmax(x, axis).sum(axis), 1, atol=0.01)"))
+    [law] = judgement.laws
+    assert not law.refused
+    assert 0 < len(law.catches) < len(judgement.faults)
+    assert 0 < judgement.hundredths < 1000
+
+
+def test_a_law_that_passes_everything_catches_nothing(opened):
+    judgement = opened("softmax", softmax_law("softmax"))
+    assert (judgement.hundredths, judgement.laws[0].refused, judgement.caught) == (0, "", set())
+    assert any("test_it  holds, and catches nothing" in line for line in told("softmax", judgement, 80))
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("assert False", "It refuses a right version with x = "),
+        ("raise KeyError(1)", "KeyError: 1"),
+        ("undefined", "NameError"),
+        ("assert softmax(x, axis).max() < 0.5", "AssertionError"),
+        ("assert softmax(np.array([1.0, 2.0]))[0] == 0.2689414213699951", "AssertionError"),  # to the bit
+    ],
+)
+def test_a_law_that_refuses_a_right_version_does_not_count(opened, body, why):
+    judgement = opened("softmax", softmax_law(body) + "\n\ndef test_nothing(softmax):\n    pass\n")
+    assert judgement.hundredths == 0
+    assert why in judgement.laws[0].refused
+    assert judgement.laws[1].refused == ""
+
+
+def test_a_law_that_hangs_or_ends_its_process_does_not_count_and_the_others_do(opened):
+    laws = """
+import os
+
+import numpy as np
+
+def test_hangs(softmax):
+    while True:
+        pass
+
+def test_ends(softmax):
+    os._exit(0)
+
+def test_sums(softmax, x, axis):
+    assert np.allclose(softmax(x, axis).sum(axis), 1, atol=0.01)
+"""
+    hangs, ends, sums = opened("softmax", laws).laws
+    assert "5 s" in hangs.refused or "second" in hangs.refused
+    assert ends.refused
+    assert sums.catches
+    assert not sums.refused
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import inspect; assert 'axis=axis' in inspect.getsource(softmax)",
+        "assert softmax.__code__.co_filename.endswith('reference.py')",
+        "assert 'fault' not in str(softmax.__closure__[0].cell_contents)",
+        "import softmax as module; assert module.__file__",
+        "import sys; assert not [name for name in sys.modules if 'reference' in name]",
+        "import gc; assert not [f for f in gc.get_objects() if getattr(f, '__name__', '') == 'exp2']",
+        "open('/proc/self/environ').read()",
+        "from pathlib import Path; assert Path('solutions').exists()",
+        "import globals_; assert 0",
+    ],
+)
+def test_a_law_sees_no_code_of_a_version(opened, body):
+    judgement = opened("softmax", softmax_law(body))
+    assert judgement.hundredths == 0
+
+
+def test_a_law_cannot_remember_the_version_before(opened):
+    laws = """
+seen = []
+
+def test_same_as_the_first(softmax):
+    seen.append(softmax([[1.0, 2.0], [3.0, 4.0]]) if False else 1)
+    assert len(seen) == 1
+"""
+    assert opened("softmax", laws).hundredths == 0
+
+
+def test_an_exception_of_the_function_has_its_class_in_a_law(opened):
+    laws = """
+import torch
+
+def test_refuses_no_probability(top_p_filter):
+    for p in (0.0, -1.0):
+        try:
+            top_p_filter(torch.ones(2), p)
+        except ValueError:
+            continue
+        raise AssertionError("no ValueError")
+"""
+    [law] = opened("top_p", laws).laws
+    assert law.refused == ""
+
+
+def test_a_parameter_that_does_not_exist_is_named(opened):
+    judgement = opened("softmax", "def test_a(softmax, y):\n    pass\n\ndef test_b(x):\n    pass\n")
+    assert judgement.laws[0].refused == "There is no `y`: it can take axis, softmax, x."
+    assert judgement.laws[1].refused == "It does not take softmax."
+
+
+def test_the_versions_are_right_or_have_one_fault_each(opened):
+    opened("softmax", softmax_law("softmax"))
+    versions = opened.versions["softmax"]
+    own = versions[0]
+    assert own == Version(own.source)
+    assert versions[1] == Version(own.source, rounds=True)
+    wrong = [version for version in versions if version.fault]
+    assert len(wrong) >= 12
+    assert len({version.fault.kind for version in wrong}) >= 5
+    assert all(version.fault.mended(version.fault.was) == own.source for version in wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETS)
+def test_good_laws_get_many_points_and_weak_ones_few(opened, name):
+    """Three good and three weak sets of laws for each of five katas."""
+    judged = {kind: [opened(name, laws) for laws in SETS[name][kind]] for kind in SETS[name]}
+    for one in judged["good"] + judged["weak"]:
+        assert [law.refused for law in one.laws if law.refused] == []
+    points = {kind: [one.hundredths for one in ones] for kind, ones in judged.items()}
+    assert min(points["good"]) >= 700, points
+    assert max(points["weak"]) <= 500, points
+
+
+# --- the command ---
+
+
+def laws(course, *words):
+    words = ["laws", *words, "--course", str(ROOT), "--exercises", str(course.exercises)]
+    return CliRunner().invoke(grade, words)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """The course with an answer to softmax that has passed."""
+    (tmp_path / "exercises/attention").mkdir(parents=True)
+    course = Course(ROOT, tmp_path / "exercises")
+    info = course.kata_info("softmax")
+    course.stub(info).write_text(course.solution(info, "reference").read_text())
+    CourseState(course).change("softmax", status="passed", passed=True)
+    return course
+
+
+def test_the_first_time_writes_the_file_and_the_second_judges_it(mine, tmp_path):
+    assert laws(mine, "softmax").exit_code == 1
+    path = tmp_path / "laws/softmax.py"
+    text = path.read_text()
+    assert "    softmax(x, axis)\n    x, axis\n" in text
+    assert laws(mine, "softmax").output.endswith(
+        "has no law yet: a function whose name begins with `test_`.\n"
+    )
+    path.write_text(text + "\n\ndef test_sums(softmax, x, axis):\n    assert (softmax(x, axis) >= 0).all()\n")
+    done = laws(mine, "softmax")
+    assert done.output.startswith("laws of softmax  ")
+    assert "\nNo law fails where line " in done.output
+    kept = json.loads((tmp_path / ".dojo/laws/softmax.json").read_text())
+    assert laws(mine, "softmax").output == done.output
+    assert json.loads((tmp_path / ".dojo/laws/softmax.json").read_text()) == kept
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"digest": 1}', "[" * 10_000])
+def test_versions_that_cannot_be_read_are_made_again(mine, tmp_path, damage):
+    path = tmp_path / ".dojo/laws/softmax.json"
+    path.parent.mkdir()
+    path.write_text(damage)
+    (tmp_path / "laws").mkdir()
+    (tmp_path / "laws/softmax.py").write_text("def test_a(softmax):\n    pass\n")
+    assert "0 of " in laws(mine, "softmax").output
+
+
+def test_what_cannot_be_judged_is_said(mine, tmp_path):
+    assert (done := laws(mine, "causal_mask")).exit_code == 4
+    assert "causal_mask has not passed yet" in done.output
+    assert laws(mine).exit_code == 4
+    (tmp_path / "laws").mkdir()
+    path = tmp_path / "laws/softmax.py"
+    path.write_text("def test_a(:")
+    assert (done := laws(mine, "softmax")).exit_code == 2
+    assert "has a syntax error in line 1" in done.output
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere.py")
+    assert (done := laws(mine, "softmax")).exit_code == 2
+    assert "is a link" in done.output
+    assert not (tmp_path / "elsewhere.py").exists()
+
+
+def test_katas_of_modules_have_no_laws_of_ones_own(opened):
+    course, grader = opened.course, opened.grader
+    with pytest.raises(Exception, match="mini_gpt is no kata of functions"):
+        functions_of(grader, grader.prepare(course.kata_info("mini_gpt")))
+
+
+def test_laws_are_functions_whose_names_begin_with_test():
+    assert [
+        law.name for law in laws_in("def test_a(): pass\nclass C:\n    def test_b(self): pass\ndef c(): pass")
+    ] == ["test_a"]
