@@ -496,7 +496,9 @@ def test_a_statement_has_its_shapes_its_warning_and_its_pictures_where_they_belo
         "Title.\n\nThe x [..., T] is `[a, b]`.\n\n    m = [[1, 2], [3, 4]]\n\nWhat goes wrong: <b>.\n"
     )
     assert '<code class="shape">[..., T]</code> is <code>[a, b]</code>' in shown
-    assert shown.index("</pre><figure>") < shown.index('<p class="callout"><strong>What goes wrong:')
+    assert shown.index('</pre></div><div class="drawn"><figure>') < shown.index(
+        '<p class="callout"><strong>What goes wrong:'
+    )
     assert "&lt;b&gt;" in shown
 
 

@@ -12,6 +12,7 @@ from grader.course.files import text_of
 from grader.course.state import STUBS, statement_of, stub_source
 from grader.drawing import statement, svg
 from grader.extra.notebooks.notebook import to_markdown
+from grader.extra.page.formulas import SHAPE, as_html
 from grader.extra.page.workplace import Workplace
 from grader.grading.standings import first_needed
 
@@ -20,7 +21,6 @@ MARKDOWN = MarkdownIt("zero").enable(["heading", "fence", "list", "emphasis", "b
 LONGEST = 1 << 16  # characters of a statement that are shown
 FENCED = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
-SHAPE = re.compile(r"\[(?:\.\.\.|[A-Za-z_]\w*)(?:, [\w+* /-]+)*\]")  # such as [..., Tq, d_k]
 CALLOUT = "<p><strong>What goes wrong:</strong>"
 
 
@@ -34,7 +34,7 @@ def statement_text(place: Workplace, info: KataInfo) -> str:
 
 
 def rendered(text: str) -> str:
-    """Return a statement as HTML: shapes stand out, and what a block of code prints is drawn below it."""
+    """Return a statement as HTML: shapes stand out, formulas are set, and an example is drawn below it."""
     markdown = to_markdown(text).removeprefix("#")
     parts = CODE.split(MARKDOWN.render(markdown))
     blocks = iter(FENCED.findall(markdown))
@@ -42,7 +42,10 @@ def rendered(text: str) -> str:
         if part.startswith("<pre>"):
             lines = next(blocks)[1].split("\n")
             drawn = statement.pictures("\n".join(statement.INDENT + line for line in lines))
-            parts[at] += "".join(map(svg.draw, drawn))
+            figures = "".join(map(svg.draw, drawn))
+            parts[at] = as_html(lines)
+            if figures:
+                parts[at] = f'<div class="example"><div>{parts[at]}</div><div class="drawn">{figures}</div></div>'
         elif not part.startswith("<code>"):
             parts[at] = SHAPE.sub(r'<code class="shape">\g<0></code>', part)
     return "".join(parts).replace(CALLOUT, CALLOUT.replace("<p>", '<p class="callout">'))

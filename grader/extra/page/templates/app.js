@@ -158,7 +158,9 @@
     document.querySelectorAll(".cm-content").forEach((one) => {
       one.setAttribute("aria-label", one.closest(".lines") ? "Lines to try" : "Your file. Tab indents; Escape, then Tab leaves.");
     });
-    document.querySelectorAll(".cm-scroller, pre").forEach((one) => (one.tabIndex = 0));
+    document.querySelectorAll(".cm-scroller, pre, .wide").forEach((one) => {
+      if (one.scrollWidth > one.clientWidth) one.tabIndex = 0; // so that the keyboard can scroll it
+    });
     kata().classList.toggle("folded", Boolean(localStorage.getItem("dojo folded")));
     if (localStorage.getItem("dojo width")) setWidth(localStorage.getItem("dojo width"));
     else sayWidth(widthNow());
