@@ -13,7 +13,7 @@ from grader.course.state import STUBS, statement_of, stub_source
 from grader.drawing import statement, svg
 from grader.extra.notebooks.notebook import to_markdown
 from grader.extra.page.formulas import SHAPE, as_html
-from grader.extra.page.workplace import Workplace
+from grader.extra.page.workplace import Workplace, prefix
 from grader.grading.standings import first_needed
 
 #: The elements of a statement: no link, no image, no HTML.
@@ -45,7 +45,9 @@ def rendered(text: str) -> str:
             figures = "".join(map(svg.draw, drawn))
             parts[at] = as_html(lines)
             if figures:
-                parts[at] = f'<div class="example"><div>{parts[at]}</div><div class="drawn">{figures}</div></div>'
+                parts[at] = (
+                    f'<div class="example"><div>{parts[at]}</div><div class="drawn">{figures}</div></div>'
+                )
         elif not part.startswith("<code>"):
             parts[at] = SHAPE.sub(r'<code class="shape">\g<0></code>', part)
     return "".join(parts).replace(CALLOUT, CALLOUT.replace("<p>", '<p class="callout">'))
@@ -56,7 +58,9 @@ def show_statement(place: Workplace, info: KataInfo) -> None:
     effort = place.course.syllabus.katas.get(info.name)
     minutes = f", {effort.minutes} minutes" if effort else ""
     with html.div().classes("above"):
-        html.p(f"{info.track} · {info.name}{minutes}").classes("quiet small")
+        with html.p().classes("quiet small"):
+            html.a("All katas", href=f"{prefix()}/")
+            html.span(f" · {info.track} · {info.name}{minutes}")
         html.button("Hide", type="button", **{"data-act": "fold", "aria-label": "Hide the statement"})
     ui.html(rendered(statement_text(place, info)[:LONGEST]), sanitize=False)
     if waits := first_needed(place.course, info):

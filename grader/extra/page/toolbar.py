@@ -38,7 +38,7 @@ class Toolbar:
         on_focus: Callable[[CodeMirrorFocusChangeEventArguments], None],
     ) -> None:
         self.place, self.info, self.text, self.save, self.bring_back = place, info, text, save, bring_back
-        self.report: KataReport | None = None
+        self.snippet = ""  # the call that the verdict shows
         self.buttons: dict[str, html.button] = {}
         self.panels: dict[str, html.div] = {}
         with html.div(role="toolbar", **{"aria-label": "Tools"}).classes("toolbar"):
@@ -59,6 +59,13 @@ class Toolbar:
             self._try(on_focus)
         with self._panel("history", "Versions of the file"):
             self._history()
+        self.take(None)
+
+    def take(self, report: KataReport | None) -> None:
+        """Offer the case of a verdict, if a call fails that can be written as short code, and the next hint."""
+        causes = account.causes(report) if report else []
+        self.snippet = causes[0].first.snippet if causes else ""
+        self.case.set_visibility(bool(self.snippet))
         self.show_hint_number()
 
     def _button(self, name: str, press: Callable[[], object]) -> html.button:
@@ -121,12 +128,10 @@ class Toolbar:
 
     async def try_case(self) -> None:
         """Put the call that the verdict shows into the lines, and run it."""
-        causes = account.causes(self.report) if self.report else []
-        snippet = causes[0].first.snippet if causes else ""
-        if not snippet:
+        if not self.snippet:
             ui.notify("There is no failing call that can be written as short code.", position="top")
             return
-        self.lines.value = snippet
+        self.lines.value = self.snippet
         self.open("try", stays=True)
         await self.run()
 

@@ -150,11 +150,20 @@
     ];
     view.dispatch({ effects });
     if (view.hasFocus) return; // somebody is there already
-    view.dispatch({ selection: { anchor: caret }, effects: CM.EditorView.scrollIntoView(caret, { y: "nearest", yMargin: 40 }) });
+    view.dispatch({ selection: { anchor: caret }, effects: CM.EditorView.scrollIntoView(caret, { y: "nearest", yMargin: 120 }) });
   }
 
-  // Called once a kata's view is there; returns whether it is dark.
+  // The editors follow the colours of the system, also when it changes them.
+  const night = matchMedia("(prefers-color-scheme: dark)");
+  function paint() {
+    for (const box of document.querySelectorAll(".nicegui-codemirror"))
+      getElement(box)?.setTheme(night.matches ? "githubDark" : "githubLight");
+  }
+  night.addEventListener("change", paint);
+
+  // Called once a kata's view is there.
   window.openKata = () => {
+    paint();
     document.querySelectorAll(".cm-content").forEach((one) => {
       one.setAttribute("aria-label", one.closest(".lines") ? "Lines to try" : "Your file. Tab indents; Escape, then Tab leaves.");
     });
@@ -168,6 +177,5 @@
     const held = sessionStorage.getItem(place());
     sessionStorage.removeItem(place());
     if (held && held !== text()) show(held);
-    return matchMedia("(prefers-color-scheme: dark)").matches;
   };
 })();
