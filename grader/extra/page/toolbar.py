@@ -62,7 +62,7 @@ class Toolbar:
         self.take(None)
 
     def take(self, report: KataReport | None) -> None:
-        """Offer the case of a verdict, if a call fails that can be written as short code, and the next hint."""
+        """Offer the case of a verdict, if a call fails that can be written as code, and the next hint."""
         causes = account.causes(report) if report else []
         self.snippet = causes[0].first.snippet if causes else ""
         self.case.set_visibility(bool(self.snippet))
