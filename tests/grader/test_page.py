@@ -104,6 +104,11 @@ def test_what_cannot_be_edited_is_said_and_stays(tmp_path, make, problem):
     file = Document(path)
     assert file.problem == f"double.py {problem}"
     assert file.text == ""
+    before = os.lstat(path)
+    file.text = "x = 1\n"
+    assert not file.save()  # what is typed into the empty editor replaces nothing
+    assert os.lstat(path) == before
+    assert file.text == "x = 1\n"
 
 
 def test_a_file_that_is_gone_is_written_again(tmp_path):

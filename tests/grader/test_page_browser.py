@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -824,6 +825,78 @@ def test_what_a_file_holds_is_text_everywhere(visit, course):
     assert browser.execute_script("return typeof window.hit") == "undefined"
     assert browser.find_elements(By.CSS_SELECTOR, "img[src=x]") == []
     assert file.read_text() == evil
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (os.mkfifo, "causal_mask.py is no regular file."),
+        (lambda path: path.symlink_to("/etc/hosts"), "causal_mask.py is a link."),
+        (os.mkdir, "causal_mask.py is a folder."),
+    ],
+    ids=["fifo", "link", "folder"],
+)
+def test_what_is_no_file_is_said_and_holds_up_nothing(visit, course, make, problem):
+    file = stub(course, "causal_mask")
+    browser = visit("/")
+    file.unlink()
+    make(file)
+    try:
+        browser = visit("/kata/causal_mask")
+        wait(browser, lambda b: problem in told(b))
+        scores(browser, "✗")
+        assert "127.0.0.1" not in browser.find_element(By.ID, "main").text
+        write(browser, "x = 1\n")
+        wait(
+            browser,
+            lambda b: problem in told(b) and "Not saved." in b.find_element(By.CSS_SELECTOR, ".status").text,
+        )
+        assert "x = 1" in browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").text
+        visit("/kata/layer_norm")
+        scores(browser, "·")
+        visit("/")
+        wait(browser, lambda b: "causal_mask" in b.find_element(By.ID, "main").text)
+    finally:
+        file.rmdir() if file.is_dir() and not file.is_symlink() else file.unlink()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A copy of the course on a disk of two megabytes."""
+    if os.geteuid() or sys.platform != "linux":
+        pytest.skip("only root mounts a small disk")
+    root = tmp_path / "small"
+    root.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", root], check=True)
+    shutil.copytree(ROOT / "exercises", root / "exercises")
+    for name in ("tests", "solutions", "see"):
+        (root / name).symlink_to(ROOT / name, target_is_directory=True)
+    yield root
+    subprocess.run(["umount", "-l", root], check=True)
+
+
+def test_on_a_full_disk_the_text_is_kept_and_written_once_there_is_room(browser, small_disk):
+    file, filler = stub(small_disk, "causal_mask"), small_disk / "filler"
+    source = file.read_text()
+    server, url = start(small_disk)
+    try:
+        browser.get(url)
+        wait(browser, lambda b: b.find_elements(By.ID, "main"))
+        browser.get(url.partition("/?")[0] + "/kata/causal_mask")
+        scores(browser, "·")
+        with suppress(OSError), filler.open("wb") as full:
+            while full.write(b"x" * 4096):
+                full.flush()
+        write(browser, source.replace(BODY, RIGHT) + "# x" * 3000 + "\n")
+        wait(browser, lambda b: "no space left on device. Your text is kept here" in told(b))
+        assert file.read_text() == source  # not cut off
+        filler.unlink()
+        scores(browser, "✓ 10 / 10")  # without another key
+        assert file.read_text() == source.replace(BODY, RIGHT) + "# x" * 3000 + "\n"
+        assert told(browser) == ""
+    finally:
+        browser.get("about:blank")
+        stop(server)
 
 
 def test_no_request_leaves_the_page_and_nothing_fails(visit, address):

@@ -349,7 +349,8 @@ class KataView:
         mark = account.MARKS.get(report.status, "✗")
         self.score.text = f"{mark} {account.points(report.score)} / {account.points(report.max_score)}"
         if verdict.is_last:
-            self._say(f"Saved. Judged in {verdict.seconds:.2f} s." if report.checks else "Saved.")
+            is_saved = "Not saved." if self.document.problem else "Saved."
+            self._say(f"{is_saved} Judged in {verdict.seconds:.2f} s." if report.checks else is_saved)
         else:
             self._say("Searching for the place …", is_work=True)
         if self.questions:
