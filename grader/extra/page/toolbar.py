@@ -85,6 +85,7 @@ class Toolbar:
         for other, panel in self.panels.items():
             panel.set_visibility(opens and other == name)
             self.buttons[other].props(f"aria-expanded={str(panel.visible).lower()}")
+        self.show_hint_number()
         if opens and name == "try":
             ui.timer(0.1, lambda: focus_on(".lines .cm-content"), once=True)
         if opens and name == "history":
@@ -94,7 +95,8 @@ class Toolbar:
 
     def show_hint_number(self) -> None:
         number = next_number(self.info, self.place.state.kata(self.info.name)) if self.info.hints else 0
-        self.hint_label.text = f"Hint {number} of {len(self.info.hints)}" if number else "Hints"
+        is_open = self.panels["hints"].visible
+        self.hint_label.text = f"Hint {number} of {len(self.info.hints)}" if number and not is_open else "Hints"
 
     def hint(self) -> None:
         """Open the panel, with a hint if there is none in it yet, or close it."""

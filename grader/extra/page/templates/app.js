@@ -149,8 +149,13 @@
       ...(folds ? [CM.foldEffect.of({ from: begin[0].length, to: end })] : []),
     ];
     view.dispatch({ effects });
-    if (view.hasFocus) return; // somebody is there already
-    view.dispatch({ selection: { anchor: caret }, effects: CM.EditorView.scrollIntoView(caret, { y: "nearest", yMargin: 120 }) });
+    if (!view.hasFocus) view.dispatch({ selection: { anchor: caret } }); // or else somebody is there already
+    const follow = () => {
+      const yMargin = Math.min(100, view.scrollDOM.clientHeight / 3);
+      const head = view.state.selection.main.head;
+      view.dispatch({ effects: CM.EditorView.scrollIntoView(head, { y: "nearest", yMargin }) });
+    };
+    new ResizeObserver(follow).observe(view.dom); // the caret stays in sight when a panel opens
   }
 
   // The editors follow the colours of the system, also when it changes them.
