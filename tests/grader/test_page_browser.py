@@ -557,6 +557,40 @@ def test_the_editor_shows_the_code_with_88_columns_and_the_statement_beside_it(v
     assert browser.execute_script("return document.documentElement.scrollHeight <= innerHeight")
 
 
+def test_a_formula_of_the_statement_is_set_and_the_editors_follow_the_system(visit):
+    browser = visit("/kata/softmax")
+    scores(browser, "·")
+    above, below = browser.find_elements(By.CSS_SELECTOR, ".statement mfrac > mrow")[:2]
+    assert above.location["y"] < below.location["y"]
+    ground = "return getComputedStyle(document.querySelector('.editor .cm-editor')).backgroundColor"
+    light = wait(browser, lambda b: b.execute_script(ground))
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": dark})
+    wait(browser, lambda b: b.execute_script(ground) != light)
+
+
+def test_a_case_is_offered_while_one_fails_and_leaves_the_code_in_sight(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    resize(browser, 1440)
+    scores(browser, "·")
+    case = browser.find_element(By.XPATH, "//button[.='Case']")
+    assert not case.is_displayed()
+    write(browser, file.read_text().replace(BODY, WRONG))
+    scores(browser, WRONG_SCORE)
+    case.click()
+    wait(browser, lambda b: "It printed" in b.find_element(By.CSS_SELECTOR, ".try").text)
+    shown = [browser.find_element(By.CSS_SELECTOR, place) for place in (".try pre", ".editor .cm-activeLine")]
+    inside = "const a = arguments[0].getBoundingClientRect(), b = arguments[1].getBoundingClientRect();"
+    for one, box in zip(shown, (".panel.try", ".editor"), strict=True):
+        place = browser.find_element(By.CSS_SELECTOR, box)
+        wait(
+            browser,
+            lambda b, one=one, place=place: b.execute_script(
+                f"{inside} return a.top >= b.top - 1 && a.top < b.bottom - 10", one, place
+            ),
+        )
+
+
 def test_the_columns_can_be_dragged_and_the_statement_put_away(visit):
     browser = visit("/kata/softmax")
     scores(browser, "·")
@@ -1031,6 +1065,7 @@ def test_until_the_parts_pass_a_recorded_text_is_shown(visit):
     remarks = browser.find_element(By.CSS_SELECTOR, ".remarks").text
     assert "token_embedding, causal_mask" in remarks
     assert not browser.find_element(By.CSS_SELECTOR, ".speak input[type=text]").is_enabled()
+    assert not browser.find_element(By.XPATH, "//button[.='Write']").is_enabled()
     browser.find_element(By.XPATH, "//*[contains(@class, 'q-checkbox')][contains(., 'layer norm')]").click()
     wait(browser, lambda b: "Without layer norm" in b.find_element(By.CSS_SELECTOR, ".remarks").text)
     without, whole = browser.find_elements(By.CSS_SELECTOR, ".stories .text")

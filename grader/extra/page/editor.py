@@ -55,7 +55,7 @@ class Document:
 
     def save(self, over: bool = False) -> bool:
         """Write the text, and return whether it is in the file now: not if somebody else has changed the file
-        meanwhile, unless `over` is true, nor if it cannot be read or written: nothing that is not shown here is
+        meanwhile, unless `over` is true, nor if it cannot be read or written: what is not shown here is not
         replaced. One that is gone is written again."""
         if self.is_saved and self.path.exists():
             self.unwritten = ""

@@ -96,7 +96,8 @@ class Toolbar:
     def show_hint_number(self) -> None:
         number = next_number(self.info, self.place.state.kata(self.info.name)) if self.info.hints else 0
         is_open = self.panels["hints"].visible
-        self.hint_label.text = f"Hint {number} of {len(self.info.hints)}" if number and not is_open else "Hints"
+        named = f"Hint {number} of {len(self.info.hints)}"
+        self.hint_label.text = named if number and not is_open else "Hints"
 
     def hint(self) -> None:
         """Open the panel, with a hint if there is none in it yet, or close it."""

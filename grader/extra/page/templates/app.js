@@ -173,7 +173,8 @@
       one.setAttribute("aria-label", one.closest(".lines") ? "Lines to try" : "Your file. Tab indents; Escape, then Tab leaves.");
     });
     document.querySelectorAll(".cm-scroller, pre, .wide").forEach((one) => {
-      if (one.scrollWidth > one.clientWidth) one.tabIndex = 0; // so that the keyboard can scroll it
+      // So that the keyboard can scroll it; an editor grows.
+      if (one.matches(".cm-scroller") || one.scrollWidth > one.clientWidth) one.tabIndex = 0;
     });
     kata().classList.toggle("folded", Boolean(localStorage.getItem("dojo folded")));
     if (localStorage.getItem("dojo width")) setWidth(localStorage.getItem("dojo width"));
