@@ -33,7 +33,7 @@ from grader.cli.options import PAGE, PASSED, GradeOptions
 from grader.cli.practice import confirmation, question
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here, text_of
-from grader.course.known_solutions import other_way
+from grader.course.known_solutions import one_way, other_way
 from grader.course.state import BEST, STUBS, next_hint, next_number, statement_of, stub_source
 from grader.course.submission import NAMES, library_of
 from grader.diagnosis.search_options import SearchOptions
@@ -275,7 +275,10 @@ class Loop:
     def _other_way(self) -> str:
         """Return another way to write the current kata, from its variants or from the answer key."""
         keyring = self.session.grader.keyring
-        return keyring.kata(self.current).way if keyring else other_way(self.course, self.current)
+        own = text_of(self._path)
+        return (
+            one_way(keyring.kata(self.current).way) if keyring else other_way(self.course, self.current, own)
+        )
 
     def _text(self, report: KataReport, view: View) -> str:
         if report.status == "error":

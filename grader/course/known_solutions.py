@@ -65,6 +65,7 @@ def importable(reference: types.ModuleType) -> Iterator[None]:
 
 Definition = ast.FunctionDef | ast.ClassDef
 OTHER_WAY = "Another way: "  # begins the docstring of a variant that students read about after a pass
+ONE_WAY = "One way to write it: "
 SAME_WAY = 0.8  # from which likeness a variant is what the student wrote
 
 
@@ -77,6 +78,12 @@ def other_way(course: Course, info: KataInfo, source: str = "") -> str:
         return ways[0][0] if ways else ""
     likeness, title = min((_likeness(code, source), title) for title, code in ways)
     return title if likeness < SAME_WAY else ""
+
+
+def one_way(way: str) -> str:
+    """Return the words of an answer key about another way, as one way: a key holds no code, so it cannot tell
+    whether a student has written that one."""
+    return way.replace(OTHER_WAY, ONE_WAY, 1)
 
 
 def _likeness(one: str, other: str) -> float:

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from grader.course.catalog import Course
-from grader.course.known_solutions import excerpt, other_way, standalone_sources
+from grader.course.known_solutions import excerpt, one_way, other_way, standalone_sources
 from grader.mistakes import crude, level_of, subtle
 
 MODULE = """
@@ -114,3 +114,8 @@ def test_another_way_is_the_one_that_is_least_like_a_students():
     known = standalone_sources(course, softmax, "variants")
     assert other_way(course, softmax, known["works_on_one_copy"]) == told
     assert other_way(course, softmax, known["subtracts_the_log_of_the_sum"]) == ""  # it is that one
+
+
+def test_a_key_which_holds_no_code_says_one_way():
+    assert one_way("Another way: multiply by two.") == "One way to write it: multiply by two."
+    assert one_way("") == ""

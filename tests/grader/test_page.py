@@ -104,6 +104,11 @@ def test_what_cannot_be_edited_is_said_and_stays(tmp_path, make, problem):
     file = Document(path)
     assert file.problem == f"double.py {problem}"
     assert file.text == ""
+    before = os.lstat(path)
+    file.text = "x = 1\n"
+    assert not file.save()  # what is typed into the empty editor replaces nothing
+    assert os.lstat(path) == before
+    assert file.text == "x = 1\n"
 
 
 def test_a_file_that_is_gone_is_written_again(tmp_path):
@@ -496,7 +501,9 @@ def test_a_statement_has_its_shapes_its_warning_and_its_pictures_where_they_belo
         "Title.\n\nThe x [..., T] is `[a, b]`.\n\n    m = [[1, 2], [3, 4]]\n\nWhat goes wrong: <b>.\n"
     )
     assert '<code class="shape">[..., T]</code> is <code>[a, b]</code>' in shown
-    assert shown.index("</pre><figure>") < shown.index('<p class="callout"><strong>What goes wrong:')
+    assert shown.index('</pre></div><div class="drawn"><figure>') < shown.index(
+        '<p class="callout"><strong>What goes wrong:'
+    )
     assert "&lt;b&gt;" in shown
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -556,6 +557,40 @@ def test_the_editor_shows_the_code_with_88_columns_and_the_statement_beside_it(v
     assert browser.execute_script("return document.documentElement.scrollHeight <= innerHeight")
 
 
+def test_a_formula_of_the_statement_is_set_and_the_editors_follow_the_system(visit):
+    browser = visit("/kata/softmax")
+    scores(browser, "·")
+    above, below = browser.find_elements(By.CSS_SELECTOR, ".statement mfrac > mrow")[:2]
+    assert above.location["y"] < below.location["y"]
+    ground = "return getComputedStyle(document.querySelector('.editor .cm-editor')).backgroundColor"
+    light = wait(browser, lambda b: b.execute_script(ground))
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": dark})
+    wait(browser, lambda b: b.execute_script(ground) != light)
+
+
+def test_a_case_is_offered_while_one_fails_and_leaves_the_code_in_sight(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    resize(browser, 1440)
+    scores(browser, "·")
+    case = browser.find_element(By.XPATH, "//button[.='Case']")
+    assert not case.is_displayed()
+    write(browser, file.read_text().replace(BODY, WRONG))
+    scores(browser, WRONG_SCORE)
+    case.click()
+    wait(browser, lambda b: "It printed" in b.find_element(By.CSS_SELECTOR, ".try").text)
+    shown = [browser.find_element(By.CSS_SELECTOR, place) for place in (".try pre", ".editor .cm-activeLine")]
+    inside = "const a = arguments[0].getBoundingClientRect(), b = arguments[1].getBoundingClientRect();"
+    for one, box in zip(shown, (".panel.try", ".editor"), strict=True):
+        place = browser.find_element(By.CSS_SELECTOR, box)
+        wait(
+            browser,
+            lambda b, one=one, place=place: b.execute_script(
+                f"{inside} return a.top >= b.top - 1 && a.top < b.bottom - 10", one, place
+            ),
+        )
+
+
 def test_the_columns_can_be_dragged_and_the_statement_put_away(visit):
     browser = visit("/kata/softmax")
     scores(browser, "·")
@@ -826,6 +861,78 @@ def test_what_a_file_holds_is_text_everywhere(visit, course):
     assert file.read_text() == evil
 
 
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (os.mkfifo, "causal_mask.py is no regular file."),
+        (lambda path: path.symlink_to("/etc/hosts"), "causal_mask.py is a link."),
+        (os.mkdir, "causal_mask.py is a folder."),
+    ],
+    ids=["fifo", "link", "folder"],
+)
+def test_what_is_no_file_is_said_and_holds_up_nothing(visit, course, make, problem):
+    file = stub(course, "causal_mask")
+    browser = visit("/")
+    file.unlink()
+    make(file)
+    try:
+        browser = visit("/kata/causal_mask")
+        wait(browser, lambda b: problem in told(b))
+        scores(browser, "✗")
+        assert "127.0.0.1" not in browser.find_element(By.ID, "main").text
+        write(browser, "x = 1\n")
+        wait(
+            browser,
+            lambda b: problem in told(b) and "Not saved." in b.find_element(By.CSS_SELECTOR, ".status").text,
+        )
+        assert "x = 1" in browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").text
+        visit("/kata/layer_norm")
+        scores(browser, "·")
+        visit("/")
+        wait(browser, lambda b: "causal_mask" in b.find_element(By.ID, "main").text)
+    finally:
+        file.rmdir() if file.is_dir() and not file.is_symlink() else file.unlink()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A copy of the course on a disk of two megabytes."""
+    if os.geteuid() or sys.platform != "linux":
+        pytest.skip("only root mounts a small disk")
+    root = tmp_path / "small"
+    root.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", root], check=True)
+    shutil.copytree(ROOT / "exercises", root / "exercises")
+    for name in ("tests", "solutions", "see"):
+        (root / name).symlink_to(ROOT / name, target_is_directory=True)
+    yield root
+    subprocess.run(["umount", "-l", root], check=True)
+
+
+def test_on_a_full_disk_the_text_is_kept_and_written_once_there_is_room(browser, small_disk):
+    file, filler = stub(small_disk, "causal_mask"), small_disk / "filler"
+    source = file.read_text()
+    server, url = start(small_disk)
+    try:
+        browser.get(url)
+        wait(browser, lambda b: b.find_elements(By.ID, "main"))
+        browser.get(url.partition("/?")[0] + "/kata/causal_mask")
+        scores(browser, "·")
+        with suppress(OSError), filler.open("wb") as full:
+            while full.write(b"x" * 4096):
+                full.flush()
+        write(browser, source.replace(BODY, RIGHT) + "# x" * 3000 + "\n")
+        wait(browser, lambda b: "no space left on device. Your text is kept here" in told(b))
+        assert file.read_text() == source  # not cut off
+        filler.unlink()
+        scores(browser, "✓ 10 / 10")  # without another key
+        assert file.read_text() == source.replace(BODY, RIGHT) + "# x" * 3000 + "\n"
+        assert told(browser) == ""
+    finally:
+        browser.get("about:blank")
+        stop(server)
+
+
 def test_no_request_leaves_the_page_and_nothing_fails(visit, address):
     browser = visit("/kata/causal_mask")
     scores(browser, "·")
@@ -958,6 +1065,7 @@ def test_until_the_parts_pass_a_recorded_text_is_shown(visit):
     remarks = browser.find_element(By.CSS_SELECTOR, ".remarks").text
     assert "token_embedding, causal_mask" in remarks
     assert not browser.find_element(By.CSS_SELECTOR, ".speak input[type=text]").is_enabled()
+    assert not browser.find_element(By.XPATH, "//button[.='Write']").is_enabled()
     browser.find_element(By.XPATH, "//*[contains(@class, 'q-checkbox')][contains(., 'layer norm')]").click()
     wait(browser, lambda b: "Without layer norm" in b.find_element(By.CSS_SELECTOR, ".remarks").text)
     without, whole = browser.find_elements(By.CSS_SELECTOR, ".stories .text")

@@ -55,11 +55,14 @@ class Document:
 
     def save(self, over: bool = False) -> bool:
         """Write the text, and return whether it is in the file now: not if somebody else has changed the file
-        meanwhile, unless `over` is true, nor if it cannot be written. One that is gone is written again."""
+        meanwhile, unless `over` is true, nor if it cannot be read or written: what is not shown here is not
+        replaced. One that is gone is written again."""
         if self.is_saved and self.path.exists():
             self.unwritten = ""
             return True
         if not (over or self.is_gone) and self.changed_outside():
+            return False
+        if self._unreadable:
             return False
         data = self._encoded(self.text)
         try:

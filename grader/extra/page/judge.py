@@ -29,7 +29,7 @@ import msgspec
 
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
-from grader.course.known_solutions import other_way
+from grader.course.known_solutions import one_way, other_way
 from grader.course.submission import Submission
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import CourseError, KataError
@@ -206,7 +206,7 @@ class Judge:
     def _other_way(self, info: KataInfo) -> str:
         keyring = self.session.grader.keyring
         own = text_of(self.course.stub(info))
-        return keyring.kata(info).way if keyring else other_way(self.course, info, own)
+        return one_way(keyring.kata(info).way) if keyring else other_way(self.course, info, own)
 
     def _has_question(self) -> bool:
         return self._is_outdated() or bool(self._waiting)

@@ -93,7 +93,7 @@ class KataView:
             result = html.section(**{"aria-label": "Verdict", "tabindex": 0}).classes("result")
             with result, html.div(**{"aria-live": "polite"}).classes("shown") as self.shown:
                 self.verdict = ui.html("<p class='quiet'>Judging …</p>", sanitize=False)
-        ui.timer(0.05, self._open_editor, once=True)
+        ui.timer(0.05, lambda: ui.run_javascript("openKata()"), once=True)
 
     def _work(self) -> None:
         with html.div(role="alert").classes("note conflict") as self.conflict:
@@ -134,12 +134,6 @@ class KataView:
             self.seconds = ui.label("").props("aria-hidden=true")
             self.stop_button = html.button("Stop", type="button").on("click", self._stop)
         self._say("Judging …", is_work=True)
-
-    async def _open_editor(self) -> None:
-        """Choose the colours, and begin where the code begins: the statement stands beside it."""
-        is_dark = await ui.run_javascript("return openKata()")
-        for editor in filter(None, (self.editor, self.toolbar.lines)):
-            editor.theme = "githubDark" if is_dark else "githubLight"
 
     def _keys(self) -> list[Key]:
         field = "#main .questions input" if self.info.questions else ".editor .cm-content"
@@ -269,6 +263,7 @@ class KataView:
         self.conflict.set_visibility(False)
         self.document.take_from_disk()
         if self.editor:
+            self.editor.line_tooltips = {}  # of another text, which may have more lines
             self.editor.value = self.document.text
         if self.questions:
             self.questions.fill()
@@ -332,7 +327,7 @@ class KataView:
             await asyncio.sleep(max(0.0, self._typed_at + QUIET_SECONDS - time.monotonic()))
 
     def _show(self, verdict: Verdict, text: str) -> None:
-        report = self.report = self.toolbar.report = verdict.report
+        report = self.report = verdict.report
         found = standings(self.course) if report.status == "passed" else []
         self.verdict.content = pages.fill(
             TEMPLATES / "verdict.html",
@@ -354,7 +349,8 @@ class KataView:
         mark = account.MARKS.get(report.status, "✗")
         self.score.text = f"{mark} {account.points(report.score)} / {account.points(report.max_score)}"
         if verdict.is_last:
-            self._say(f"Saved. Judged in {verdict.seconds:.2f} s.")
+            is_saved = "Not saved." if self.document.problem else "Saved."
+            self._say(f"{is_saved} Judged in {verdict.seconds:.2f} s." if report.checks else is_saved)
         else:
             self._say("Searching for the place …", is_work=True)
         if self.questions:
@@ -365,7 +361,7 @@ class KataView:
             self.editor.line_tooltips = tooltips(self.marks)
         if verdict.is_last and report.checks:
             self.place.history(self.info).add(report, text)
-        self.toolbar.show_hint_number()
+        self.toolbar.take(report)
 
     def _progress(self, found: list[Standing]) -> list[tuple[str, int, int]]:
         """Return how far the track is, and how many katas are left until the functions write a text."""

@@ -68,7 +68,7 @@ class SpeakView:
             f"maxlength={MOST_CHARACTERS} outlined"
         )
         self.prompt.on("keydown.enter", self.write)
-        html.button("Write", type="button").classes("first").on("click", self.write)
+        self.button = html.button("Write", type="button").classes("first").on("click", self.write)
         with html.fieldset():
             html.legend("Leave out")
             self.switches = {
@@ -133,6 +133,7 @@ class SpeakView:
         controls: list[ui.input | ui.radio | ui.checkbox] = [self.prompt, self.way]
         for control in [*controls, *(box for box, _ in self.settings.values())]:
             control.set_enabled(not written.is_recorded)  # what waits for the student's own functions
+        self.button.props(**{"add" if written.is_recorded else "remove": "disabled"})
         with self.remarks:
             for remark in written.remarks:
                 html.p(remark)

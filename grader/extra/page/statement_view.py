@@ -11,7 +11,8 @@ from grader.course.catalog import KataInfo
 from grader.course.state import course_statement
 from grader.drawing import statement, svg
 from grader.extra.notebooks.notebook import to_markdown
-from grader.extra.page.workplace import Workplace
+from grader.extra.page.formulas import SHAPE, as_html
+from grader.extra.page.workplace import Workplace, prefix
 from grader.grading.standings import first_needed
 
 #: The elements of a statement: no link, no image, no HTML.
@@ -19,12 +20,11 @@ MARKDOWN = MarkdownIt("zero").enable(["heading", "fence", "list", "emphasis", "b
 LONGEST = 1 << 16  # characters of a statement that are shown
 FENCED = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
-SHAPE = re.compile(r"\[(?:\.\.\.|[A-Za-z_]\w*)(?:, [\w+* /-]+)*\]")  # such as [..., Tq, d_k]
 CALLOUT = "<p><strong>What goes wrong:</strong>"
 
 
 def rendered(text: str) -> str:
-    """Return a statement as HTML: shapes stand out, and what a block of code prints is drawn below it."""
+    """Return a statement as HTML: shapes stand out, formulas are set, and an example is drawn below it."""
     markdown = to_markdown(text).removeprefix("#")
     parts = CODE.split(MARKDOWN.render(markdown))
     blocks = iter(FENCED.findall(markdown))
@@ -32,7 +32,12 @@ def rendered(text: str) -> str:
         if part.startswith("<pre>"):
             lines = next(blocks)[1].split("\n")
             drawn = statement.pictures("\n".join(statement.INDENT + line for line in lines))
-            parts[at] += "".join(map(svg.draw, drawn))
+            figures = "".join(map(svg.draw, drawn))
+            parts[at] = as_html(lines)
+            if figures:
+                parts[at] = (
+                    f'<div class="example"><div>{parts[at]}</div><div class="drawn">{figures}</div></div>'
+                )
         elif not part.startswith("<code>"):
             parts[at] = SHAPE.sub(r'<code class="shape">\g<0></code>', part)
     return "".join(parts).replace(CALLOUT, CALLOUT.replace("<p>", '<p class="callout">'))
@@ -43,7 +48,9 @@ def show_statement(place: Workplace, info: KataInfo) -> None:
     effort = place.course.syllabus.katas.get(info.name)
     minutes = f", {effort.minutes} minutes" if effort else ""
     with html.div().classes("above"):
-        html.p(f"{info.track} · {info.name}{minutes}").classes("quiet small")
+        with html.p().classes("quiet small"):
+            html.a("All katas", href=f"{prefix()}/")
+            html.span(f" · {info.track} · {info.name}{minutes}")
         html.button("Hide", type="button", **{"data-act": "fold", "aria-label": "Hide the statement"})
     text = course_statement(place.course, info, place.versions)
     ui.html(rendered(text[:LONGEST]), sanitize=False)

@@ -38,7 +38,7 @@ class Toolbar:
         on_focus: Callable[[CodeMirrorFocusChangeEventArguments], None],
     ) -> None:
         self.place, self.info, self.text, self.save, self.bring_back = place, info, text, save, bring_back
-        self.report: KataReport | None = None
+        self.snippet = ""  # the call that the verdict shows
         self.buttons: dict[str, html.button] = {}
         self.panels: dict[str, html.div] = {}
         with html.div(role="toolbar", **{"aria-label": "Tools"}).classes("toolbar"):
@@ -59,6 +59,13 @@ class Toolbar:
             self._try(on_focus)
         with self._panel("history", "Versions of the file"):
             self._history()
+        self.take(None)
+
+    def take(self, report: KataReport | None) -> None:
+        """Offer the case of a verdict, if a call fails that can be written as code, and the next hint."""
+        causes = account.causes(report) if report else []
+        self.snippet = causes[0].first.snippet if causes else ""
+        self.case.set_visibility(bool(self.snippet))
         self.show_hint_number()
 
     def _button(self, name: str, press: Callable[[], object]) -> html.button:
@@ -78,6 +85,7 @@ class Toolbar:
         for other, panel in self.panels.items():
             panel.set_visibility(opens and other == name)
             self.buttons[other].props(f"aria-expanded={str(panel.visible).lower()}")
+        self.show_hint_number()
         if opens and name == "try":
             ui.timer(0.1, lambda: focus_on(".lines .cm-content"), once=True)
         if opens and name == "history":
@@ -87,7 +95,9 @@ class Toolbar:
 
     def show_hint_number(self) -> None:
         number = next_number(self.info, self.place.state.kata(self.info.name)) if self.info.hints else 0
-        self.hint_label.text = f"Hint {number} of {len(self.info.hints)}" if number else "Hints"
+        is_open = self.panels["hints"].visible
+        named = f"Hint {number} of {len(self.info.hints)}"
+        self.hint_label.text = named if number and not is_open else "Hints"
 
     def hint(self) -> None:
         """Open the panel, with a hint if there is none in it yet, or close it."""
@@ -121,12 +131,10 @@ class Toolbar:
 
     async def try_case(self) -> None:
         """Put the call that the verdict shows into the lines, and run it."""
-        causes = account.causes(self.report) if self.report else []
-        snippet = causes[0].first.snippet if causes else ""
-        if not snippet:
+        if not self.snippet:
             ui.notify("There is no failing call that can be written as short code.", position="top")
             return
-        self.lines.value = snippet
+        self.lines.value = self.snippet
         self.open("try", stays=True)
         await self.run()
 

@@ -149,16 +149,33 @@
       ...(folds ? [CM.foldEffect.of({ from: begin[0].length, to: end })] : []),
     ];
     view.dispatch({ effects });
-    if (view.hasFocus) return; // somebody is there already
-    view.dispatch({ selection: { anchor: caret }, effects: CM.EditorView.scrollIntoView(caret, { y: "nearest", yMargin: 40 }) });
+    if (!view.hasFocus) view.dispatch({ selection: { anchor: caret } }); // or else somebody is there already
+    const follow = () => {
+      const yMargin = Math.min(100, view.scrollDOM.clientHeight / 3);
+      const head = view.state.selection.main.head;
+      view.dispatch({ effects: CM.EditorView.scrollIntoView(head, { y: "nearest", yMargin }) });
+    };
+    new ResizeObserver(follow).observe(view.dom); // the caret stays in sight when a panel opens
   }
 
-  // Called once a kata's view is there; returns whether it is dark.
+  // The editors follow the colours of the system, also when it changes them.
+  const night = matchMedia("(prefers-color-scheme: dark)");
+  function paint() {
+    for (const box of document.querySelectorAll(".nicegui-codemirror"))
+      getElement(box)?.setTheme(night.matches ? "githubDark" : "githubLight");
+  }
+  night.addEventListener("change", paint);
+
+  // Called once a kata's view is there.
   window.openKata = () => {
+    paint();
     document.querySelectorAll(".cm-content").forEach((one) => {
       one.setAttribute("aria-label", one.closest(".lines") ? "Lines to try" : "Your file. Tab indents; Escape, then Tab leaves.");
     });
-    document.querySelectorAll(".cm-scroller, pre").forEach((one) => (one.tabIndex = 0));
+    document.querySelectorAll(".cm-scroller, pre, .wide").forEach((one) => {
+      // So that the keyboard can scroll it; an editor grows.
+      if (one.matches(".cm-scroller") || one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+    });
     kata().classList.toggle("folded", Boolean(localStorage.getItem("dojo folded")));
     if (localStorage.getItem("dojo width")) setWidth(localStorage.getItem("dojo width"));
     else sayWidth(widthNow());
@@ -166,6 +183,5 @@
     const held = sessionStorage.getItem(place());
     sessionStorage.removeItem(place());
     if (held && held !== text()) show(held);
-    return matchMedia("(prefers-color-scheme: dark)").matches;
   };
 })();
