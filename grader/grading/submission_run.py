@@ -354,16 +354,23 @@ class SubmissionRun:
             return None
         if check.name == EARLIER_CALLS or kata.questions:  # which look at other cases of the bank too
             return None
+        channel = self.process.channel
         with contextlib.suppress(Exception, JudgingStopped), limited(REPEAT_SECONDS):
+            channel.drain()
+            before = channel.output.total
             one = OneCase(oracle, arguments)
             right = judge_case(check, CheckContext(oracle.kata, one, one.reference), one.case, one.reference)
             if right.failure is not None or right.skip is not None:
                 return None
             student = self.context.student
             try:
-                return judge_case(check, CheckContext(kata, one, student), one.case, student).failure
+                found = judge_case(check, CheckContext(kata, one, student), one.case, student).failure
             except CheckAborted:
                 self.close()
+                return None
+            channel.drain()
+            channel.output.take_back(before)  # the output of a submission is that of the bank's cases
+            return found
         return None
 
     def printed_for(self, result: CheckResult, failure: Failure) -> str:
