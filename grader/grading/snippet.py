@@ -39,6 +39,7 @@ ROW = 72  # characters
 MANY = 4  # arrays in one value, from which on what makes them gets a short name
 BRIEF = 40  # the most characters of an argument that is written into the call
 LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
+ITEM = re.compile(r"\[(\d+)\]")  # at the start of where two lists differ
 OWN = "  # the grader's own"
 LOADED = "weights"  # the argument of `load_state_dict`
 #: Checks that compare two answers to one call, so that the calls before it belong to the failure. So they do
@@ -150,8 +151,16 @@ def script_of(
     calls = failure.history if any(call is last for call in failure.history) else failure.trace
     at = next(index for index, call in enumerate(calls) if call is last)
     keeps_all = check in ABOUT_EARLIER_CALLS or bool(last.options.get("hold"))
-    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, _gradient_key(failure, last), as_tensors)
+    key, item = _gradient_key(failure, last), item_of(failure, last)
+    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, key, as_tensors, item)
     return writer.script(module)
+
+
+def item_of(failure: Failure, call: Call) -> int | None:
+    """Return the index of the item that differs if a call returns a list; else None."""
+    where = failure.difference.where.removeprefix("result") if failure.difference else ""
+    found = ITEM.match(where) if type(call.value) in (list, tuple) else None
+    return int(found[1]) if found and int(found[1]) < len(call.value) else None
 
 
 def with_parameters(message: str, failure: Failure, names: Signatures) -> str:
@@ -280,6 +289,7 @@ class _Writer:
     signatures: Signatures
     gradient: str = ""  # the argument or the parameter whose gradient is printed
     as_tensors: bool = False  # arrays are written as tensors
+    item: int | None = None  # of the last result, if that is a list
     values: dict[str, Any] = field(default_factory=dict)
     known: dict[tuple[str, int] | None, str] = field(default_factory=dict)  # code of objects and results
     contents: dict[Any, str] = field(default_factory=dict)  # variables by what they hold
@@ -410,7 +420,8 @@ class _Writer:
         if "fake_device" in call.options:
             return []
         if "gradients" not in call.options:
-            return [self._in_its_mode(call, f"print({last})")]
+            item = "" if self.item is None else f"[{self.item}]"
+            return [self._in_its_mode(call, f"print({last}{item})")]
         if call.error:
             return [*self._recording(call), last]
         given = _parameters(call, self.signatures, self.classes)

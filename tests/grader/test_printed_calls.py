@@ -17,7 +17,7 @@ from grader.formats import account
 from grader.formats.account import is_whole
 from grader.grading.grader import Grader
 from grader.grading.report_builder import as_check
-from grader.grading.snippet import ABOUT_EARLIER_CALLS, _gradient_key
+from grader.grading.snippet import ABOUT_EARLIER_CALLS, _gradient_key, item_of
 from grader.grading.submission_run import judge_submission
 from grader.values.arrays import leaves
 from grader.values.comparison import Tolerance, first_difference
@@ -96,7 +96,8 @@ def is_repeatable(results):
 
 
 def calls_of(course, kata, source, worker):
-    """Yield each failing check as reported, its call, the gradient compared, and what the code prints."""
+    """Yield each failing check as reported, its call, the gradient and the item compared, and what the code
+    and the call as shown give."""
     info = course.katas[kata]
     grader = Grader(course, {})
     prepared = grader.prepare(info)
@@ -118,7 +119,8 @@ def calls_of(course, kata, source, worker):
             printed = (
                 printed_by(with_value_printed(as_printed(told)), kata, source) if is_whole(told) else None
             )
-            yield told, call, _gradient_key(failure, call), printed_by(told.snippet, kata, source), printed
+            found = printed_by(told.snippet, kata, source)
+            yield told, call, _gradient_key(failure, call), item_of(failure, call), found, printed
 
 
 @pytest.mark.parametrize(
@@ -131,11 +133,12 @@ def test_the_printed_call_gives_what_the_report_says(kata, request):
     quoted = whole = 0
     some = MORE_MISTAKES if kata in QUOTING else MISTAKES
     for name, source in mistakes[:: -(-len(mistakes) // some)]:
-        for told, call, gradient, value, printed in calls_of(course, kata, source, worker):
+        for told, call, gradient, item, value, printed in calls_of(course, kata, source, worker):
             whole += is_whole(told)
             require_the_same(told, printed, call, name)
             where = f"{name}: {told.name}\n{told.snippet}"
-            had = (call.gradients or {}).get(gradient, call.value)
+            result = call.value if item is None else call.value[item]
+            had = (call.gradients or {}).get(gradient, result)
             if call.error:
                 assert type(value).__name__ == call.error[0], where
                 assert f"raised {call.error[0]}" in told.message or told.status == "failed", where

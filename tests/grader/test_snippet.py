@@ -6,6 +6,7 @@ import pytest
 from grader.answer_keys.answers import Case
 from grader.checks.runner import Failure
 from grader.grading.snippet import code_of, pruned, script_of, signatures_of, with_parameters
+from grader.values.comparison import Difference
 from grader.values.seeded import seeded
 from grader.worker.protocol.codec import Handle
 from grader.worker.student import Call, RemoteObject
@@ -229,6 +230,15 @@ def test_large_arrays_that_an_expression_makes_are_shown_by_it():
         "k = np.random.default_rng(3).standard_normal((5, 6)).round(1)",
         "attend(q, k)",
     ]
+
+
+def test_of_a_list_the_item_that_differs_is_printed():
+    call = Call("attend", [1], {}, value=[0.5, 2.0])
+    for where, printed in (("[1]", "attend(1)[1]"), ("result[1]", "attend(1)[1]"), ("", "attend(1)")):
+        wrong = Failure(
+            Case(0, {}), "failed", "", Difference("value", lambda: ("1", "2"), where), [call], history=[call]
+        )
+        assert script_of(wrong, "law", "attention", NAMES).code.endswith(f"print({printed})\n")
 
 
 def test_several_seeded_arrays_are_shown_by_calls_of_one_function():
