@@ -26,7 +26,7 @@ from grader.values.seeded import seed_of, seeded
 #: Returns how a submission fails a check on a new case; None if it does not, or if the case is of no use.
 Retry = Callable[[Arguments], Failure | None]
 
-MOST_TRIES = 16  # new cases for the checks that one submission fails
+MOST_TRIES = 8  # new cases for the checks that one submission fails
 MOST_NUMBERS = 24  # of an array that keeps its numbers while others are replaced
 EXTREME = 1_000  # an integer from which on a plain one is tried in its place
 PLAIN_NUMBERS = (5, 6, 7, 8, 9)

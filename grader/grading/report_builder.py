@@ -246,6 +246,8 @@ def shown(
     if (is_long or is_extreme(first.case.arguments)) and first.status != "timeout":
         for failure in easier(first):
             found = _shorter((failure, script(failure)), found)
+            if found[1] is not None and found[1].length <= SHORT:
+                break
     return found
 
 
