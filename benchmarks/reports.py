@@ -5,7 +5,8 @@
 Each mistake (at most N of a kata, spread over its file) is graded as a submission, and its report shown as in
 the terminal. The numbers are those of the call and of the values below it; the axes are those of the largest
 array among them. The call runs if its lines, as they stand in the report, end as the report says: with a
-value, or with the exception that it names. The longest reports come last.
+value, or with the exception that it names. Where they are too long for a report, it names the command that
+prints code that runs. The longest reports come last, and the calls that do not run.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Measured:
     lines: int
     numbers: int
     axes: int
-    runs: bool | None  # None if no call is shown
+    runs: bool | None  # whether the call runs as it is printed; None if no call is shown
+    is_said: bool  # whether the report says that the call is not whole, and what prints code that runs
 
 
 def measured(report: KataReport, mistake: str, source: str) -> Measured:
@@ -55,8 +57,15 @@ def measured(report: KataReport, mistake: str, source: str) -> Measured:
     values = "\n".join(line for line in lines if line.startswith("    "))
     axes = max(map(len, re.findall(r"\[+", values)), default=0)
     check = account.told(report).check if account.wrong(report) else None
-    runs = _runs(check.call, report.name, source, check.message) if check and check.call else None
-    return Measured(report.name, mistake, len(lines), len(NUMBER.findall(values)), axes, runs)
+    runs, is_said = None, False
+    if check and check.call and account.told(report).shows_call:
+        printed = account.code_lines(check.call, terminal.DEFAULT.width, " " * 4)
+        is_whole = "\n".join(printed) in "\n".join(lines)
+        runs = is_whole and _runs(check.call, report.name, source, check.message)
+        is_said = bool(check.snippet) and account.not_whole(check, report.name) in " ".join(
+            line.removeprefix("    # ") for line in lines
+        )
+    return Measured(report.name, mistake, len(lines), len(NUMBER.findall(values)), axes, runs, is_said)
 
 
 def _runs(call: str, kata: str, source: str, message: str) -> bool:
@@ -101,11 +110,16 @@ def main(arguments: list[str]) -> None:
     print(f"| all {_summary(found)}\n")
     for row in sorted(found, key=lambda row: row.lines)[-LONGEST:]:
         print(f"{row.lines:>4} lines {row.numbers:>4} numbers  {row.kata}: {row.mistake}")
+    for row in found:
+        if row.runs is False:
+            print(f"{'by --snippet' if row.is_said else 'not at all':>16}  {row.kata}: {row.mistake}")
 
 
 def _summary(rows: list[Measured]) -> str:
     shown = [row for row in rows if row.runs is not None]
     runs = f"{sum(bool(row.runs) for row in shown)} of {len(shown)}"
+    others = [row for row in shown if not row.runs]
+    runs += f", {sum(row.is_said for row in others)} of {len(others)} by `--snippet`" if others else ""
     lines, numbers, axes = zip(*[(row.lines, row.numbers, row.axes) for row in rows], strict=True)
     return f"| {len(rows)} | {median(lines):g} | {max(lines)} | {median(numbers):g} | {max(axes)} | {runs} |"
 

@@ -27,7 +27,7 @@ MOST_OUTPUT, PAIR = 20_000, 2_000  # characters of what is printed, and of each 
 MOST_PRINTED = 80_000  # bytes of JSON for the printed output
 MOST_CHECKS = 64
 MOST_ENTRIES = 40  # arguments of a counterexample
-MOST_DRAWN = 3  # checks of a kata that keep their pictures and snippets
+MOST_DRAWN = 3  # checks of a kata that keep their pictures
 STEP = 4_096  # characters that are compared in one step
 SCALES = (1, 4, 16)  # the limits of a check are divided by these in turn until it fits
 LEFT_OUT = "The details are left out: the report is too long."
@@ -207,9 +207,9 @@ def _check(check: CheckReport, scale: int, entries: int = sys.maxsize) -> CheckR
 
 
 def _with_few_pictures(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
-    """Return the checks; only the first MOST_DRAWN that have pictures or a snippet keep them."""
-    kept = [check for check in checks if check.pictures or check.snippet][:MOST_DRAWN]
-    return tuple(check if check in kept else replace(check, pictures=(), snippet="") for check in checks)
+    """Return the checks; only the first MOST_DRAWN that have pictures keep them."""
+    kept = [check for check in checks if check.pictures][:MOST_DRAWN]
+    return tuple(check if check in kept else replace(check, pictures=()) for check in checks)
 
 
 def _output(text: str) -> str:

@@ -132,6 +132,8 @@ LINE = re.compile(r"\bline (\d{1,6})\b")
 SENTENCE = re.compile(r"(?<=[.?!]) ")
 FUNCTION = "<an object of type function>"  # as `values.formatting` shows one
 NESTED = re.compile(r"[\[…]")  # what follows the name of a variable that holds several arrays
+SHORT_NAMES = {"a", "t", "device"}  # of what makes the arrays of a call that has its values in it
+MOST_CALLS = 8  # of a call that is shown without its values
 UNWRITTEN = "This part is not written yet"
 #: Checks that ask again what others ask, in another dtype, layout or order. They show least of what is wrong.
 VARIATIONS = {
@@ -236,13 +238,24 @@ def values(check: CheckReport) -> dict[str, str]:
     return {} if is_whole(check) else check.counterexample or {}
 
 
+def not_whole(check: CheckReport, name: str) -> str:
+    """Return a sentence about a call that is shown without its values: what prints code that runs."""
+    if check.snippet:
+        return f"Too long here. Code that runs: {COMMANDS['call'].format(name)}"
+    return "No short code makes this call."
+
+
 def in_short(check: CheckReport) -> CheckReport:
     """Return the check with its call alone, where that has its values in it."""
     lines = (check.call or "").splitlines()
     made = {NESTED.split(name)[0] for name in check.counterexample or {}}
-    begins = ("import ", "from ", *(f"{name} = " for name in made))
-    last = max((number for number, line in enumerate(lines) if line.startswith(begins)), default=-1)
-    return replace(check, call="\n".join(lines[last + 1 :]))
+    made |= SHORT_NAMES
+    begins = ("import ", "from ", "def ", "class ", " ", "@", *(f"{name} = " for name in made))
+    calls = [line for line in lines if line and not line.startswith(begins)]
+    if len(calls) > MOST_CALLS:
+        half = MOST_CALLS // 2
+        calls = [*calls[:half], f"# {len(calls) - 2 * half} more calls", *calls[-half:]]
+    return replace(check, call="\n".join(calls))
 
 
 def kinds(check: CheckReport) -> list[str]:
@@ -339,9 +352,9 @@ def _reason(check: CheckReport) -> object:
     return check.call, tuple((check.counterexample or {}).items()), check.got
 
 
-def _shows_little(check: CheckReport) -> tuple[bool, bool]:
+def _shows_little(check: CheckReport) -> tuple[bool, bool, bool]:
     shows_nothing = check.expected is None and check.place is None and not check.pictures
-    return shows_nothing, check.name in VARIATIONS
+    return shows_nothing, check.name in VARIATIONS, not is_whole(check)
 
 
 def _rank(check: CheckReport) -> tuple[int, bool]:

@@ -114,7 +114,7 @@ def _failed(kata: KataReport, view: View) -> list[str]:
     else:
         lines = [_title(check, view), "", *count]
     lines += _labelled("", told.message, view) if told.message else []
-    call = _call(check, view) if told.shows_call else []
+    call = _call(check, kata.name, view) if told.shows_call else []
     after = [line for place in told.places for line in _place(place, view)]
     if not account.named(check) or told.words != account.repair_text(kata):
         after += [] if told.places and not check.place else search_lines(kata, view)
@@ -130,7 +130,7 @@ def _failed(kata: KataReport, view: View) -> list[str]:
     after += _notes(kata, view)
     after += ["", *_commands(kata, view)] if view.offers_commands else []
     if len(lines) + len(call) + len(after) > MOST - 2:
-        call = _call(account.in_short(check), view) if told.shows_call else []
+        call = _call(account.in_short(check), kata.name, view) if told.shows_call else []
     room = FITS - 1 - len(lines) - len(call) - len(after)
     return [*lines, *call, *(_came(check, view, room) if told.shows_values else []), *after]
 
@@ -145,14 +145,15 @@ def _came(check: CheckReport, view: View, room: int) -> list[str]:
     return _texts(check, view)
 
 
-def _call(check: CheckReport, view: View) -> list[str]:
-    """Return a failing call as code, and what the values are that it does not hold; without a call the
-    case."""
+def _call(check: CheckReport, kata: str, view: View) -> list[str]:
+    """Return a failing call as code, and what the values are that it does not hold, and what prints them;
+    without a call the case."""
     if not check.call:
         return _counterexample(check.counterexample or {}, view)[:MOST_KINDS]
     lines = account.code_lines(check.call or "", view.width, " " * 4)
     given = [f"# {text}"[: view.width - 4] for text in account.kinds(check)]
-    return [*lines, *(f"    {line}" for line in given[:MOST_KINDS])]
+    told = [] if account.is_whole(check) else words(account.not_whole(check, kata), view.width, "    # ")
+    return [*lines, *(f"    {line}" for line in given[:MOST_KINDS]), *told]
 
 
 def _other_reasons(others: Sequence[str], view: View) -> list[str]:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission, first_use
+from grader.grading.easier_case import EasierCases, Retry
 from grader.grading.missing_return import MissingReturn, missing_return, reported_once
 from grader.grading.report_builder import Told, as_check, as_repair, in_torch, shown
 from grader.grading.snippet import Signatures, signatures_of
@@ -187,16 +188,18 @@ class Grader:
         unexplained = Unexplained(prepared, submission, factory, self.device, judged.results)
         return Graded(report, judged.isolation, unexplained)
 
-    def _chosen(self, kata: Kata, submission: Submission) -> Callable[[CheckResult], Told]:
+    def _chosen(self, kata: Kata, submission: Submission) -> Callable[[CheckResult, Retry], Told]:
         """Return the function that chooses what a report shows of a failing check."""
+
+        easier = EasierCases(kata)
 
         @cache
         def names() -> Signatures:
             stub = text_of(self.course.stub(submission.info))
             return signatures_of(stub) | signatures_of(submission.source)
 
-        def chosen(result: CheckResult) -> Told:
-            return shown(result, kata, names(), submission.as_tensors)
+        def chosen(result: CheckResult, retry: Retry) -> Told:
+            return shown(result, kata, names(), submission.as_tensors, partial(easier.failures, retry=retry))
 
         return chosen
 

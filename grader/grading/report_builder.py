@@ -6,6 +6,7 @@ Turn the arrays of a failed comparison into a picture: the expected values besid
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +15,7 @@ import numpy as np
 from grader.checks.parts import JudgedParts
 from grader.checks.runner import CheckResult, Failure, fails_alike, smallest
 from grader.course.submission import shape_in_torch, text_in_torch
+from grader.grading.easier_case import is_extreme
 from grader.grading.snippet import Script, Signatures, script_of, signatures_of, with_parameters
 from grader.kata import Arguments, Kata
 from grader.report import (
@@ -136,6 +138,7 @@ def picture_of(value: object) -> tuple[Picture, ...]:
 
 MOST_CAME = 60  # characters of what came, and of what was due
 FEW_ROWS = 8  # of a call as code, for which no shorter one is looked for
+SHORT = 300  # characters of a call as code, for which no easier case is looked for
 MOST_TRIED = 6  # failing cases of a check beside the smallest, for a call that is shorter code
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 NOTHING_TO_JUDGE = "no right answer to this kata has anything that it could judge"
@@ -216,21 +219,43 @@ def as_repair(place: EditPlace, source: str) -> Repair:
     return Repair(place.kind, where, place.fact)
 
 
-def shown(result: CheckResult, kata: Kata, names: Signatures, as_tensors: bool = False) -> Told:
-    """Return the failure that a report shows and its call: the smallest, or one of the next whose call is
-    shorter code."""
+def shown(
+    result: CheckResult,
+    kata: Kata,
+    names: Signatures,
+    as_tensors: bool = False,
+    easier: Callable[[Failure], Iterable[Failure]] = lambda _: (),
+) -> Told:
+    """Return the failure that a report shows and its call: the smallest; one of the next whose call is
+    shorter code; or the last of those on `easier` cases."""
     first = smallest(result)
     if kata.questions:
         return first, None
-    found = first, script_of(first, result.check.name, kata.name, names, as_tensors)
-    if found[1] is None or found[1].rows <= FEW_ROWS:
+
+    def script(failure: Failure) -> Script | None:
+        return script_of(failure, result.check.name, kata.name, names, as_tensors)
+
+    found = first, script(first)
+    if found[1] is None:
         return found
     alike = [failure for failure in result.failures if fails_alike(failure, first) and failure is not first]
-    for failure in sorted(alike, key=lambda failure: failure.case.weight)[:MOST_TRIED]:
-        script = script_of(failure, result.check.name, kata.name, names, as_tensors)
-        if script is not None and script.rows < found[1].rows:
-            found = failure, script
+    if found[1].rows > FEW_ROWS:
+        for failure in sorted(alike, key=lambda failure: failure.case.weight)[:MOST_TRIED]:
+            found = _shorter(found, (failure, script(failure)))
+    is_long = found[1] is not None and found[1].length > SHORT
+    if (is_long or is_extreme(first.case.arguments)) and first.status != "timeout":
+        for failure in easier(first):
+            found = _shorter((failure, script(failure)), found)
+            if found[1] is not None and found[1].length <= SHORT:
+                break
     return found
+
+
+def _shorter(found: Told, other: Told) -> Told:
+    """Return the one whose call is shorter code; the first of two that are as long."""
+    if found[1] is None or other[1] is None:
+        return found if found[1] is not None else other
+    return other if other[1].length < found[1].length else found
 
 
 def _came(failure: Failure) -> str:

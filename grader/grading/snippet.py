@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from grader.cases.state import EARLIER_CALLS
 from grader.checks.runner import Failure, shares_memory
 from grader.values.arrays import is_contiguous, leaves, to_numpy
+from grader.values.seeded import expression_of, seed_of, seeded
 from grader.worker.protocol.codec import Handle, forwards, span_of
 from grader.worker.student import Call, RemoteObject
 
@@ -29,13 +30,16 @@ IMPORTS = {
     "with suppress(": "from contextlib import suppress",
 }
 MOST_ENTRIES = 2_000  # of all arrays together
+MOST_CODE = 100_000  # characters; a call without code counts as so long
 MOST_LINES = 8  # calls that a report shows
 MOST_NUMBERS = 24  # of an array that a report writes out
+MOST_OF_ONE = 4 * 72  # characters of an array with more numbers
 MOST_ROWS = 20  # of a call that a report writes out with all values
 ROW = 72  # characters
 MANY = 4  # arrays in one value, from which on what makes them gets a short name
 BRIEF = 40  # the most characters of an argument that is written into the call
 LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
+ITEM = re.compile(r"\[(\d+)\]")  # at the start of where two lists differ
 OWN = "  # the grader's own"
 LOADED = "weights"  # the argument of `load_state_dict`
 #: Checks that compare two answers to one call, so that the calls before it belong to the failure. So they do
@@ -67,35 +71,64 @@ TABLE_ENTRY = re.compile(r"((?:np\.array|torch\.tensor)\()(\[.*\])((?:, dtype=[\
 NOT_FINITE = re.compile(r"float\('(-?)(nan|inf)'\)")
 
 
+#: What makes a seeded array, as a pattern for its seed and its shape, and what a function of both returns. A
+#: pattern that has another one in it comes first.
+_DRAWN = r"np\.random\.default_rng\((\d+)\)\.standard_normal\(\(([\d, ]*)\)\)\.round\(1\)"
+_DRAWS = "np.random.default_rng(seed).standard_normal(shape).round(1)"
+GENERATORS = [
+    (re.compile(rf"torch\.tensor\({_DRAWN}\)\.float\(\)"), "torch.tensor(drawn).float()"),
+    (re.compile(rf"torch\.tensor\({_DRAWN}\)"), "torch.tensor(drawn)"),
+    (re.compile(rf"{_DRAWN}\.astype\(np\.float32\)"), "drawn.astype(np.float32)"),
+    (re.compile(_DRAWN), "drawn"),
+]
+
+
 @dataclass
 class Script:
     """The failing call with the calls that it needs: a line of code for each, the `values` of the variables
     in them, and all of it as `code` that runs beside the submission; empty if it is long, or if an object of
     the grader's takes part in it that has no code. `definitions` are the imports and the same values as short
-    code; None if that would be long."""
+    code; None if that would be long. `loads` has the code of weights that one line makes from a module."""
 
     lines: list[str]
     values: dict[str, Any]
     code: str = ""
     definitions: list[str] | None = None
+    loads: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def whole_lines(self) -> list[str]:
+        """The lines of code with the weights of modules in them, which `definitions` then do not hold."""
+        lines = self.lines
+        for name, made in self.loads.items():
+            at = next(at for at, line in enumerate(lines) if f".load_state_dict({name}," in line)
+            lines = [*lines[:at], f"{name} = {made}", *lines[at:]]
+        return lines
 
     @property
     def rows(self) -> int:
         """About how many lines a report needs for the call with its values; many if it is not whole."""
-        lines = [*(self.definitions or []), *self.lines]
+        lines = [*(self.definitions or []), *self.whole_lines]
         return sum(1 + len(line) // ROW for line in lines) if self.is_whole else 2 * MOST_ROWS
+
+    @property
+    def length(self) -> int:
+        """The characters that a report needs for the call with its values; many if it is not whole."""
+        if self.is_whole:
+            return sum(map(len, [*(self.definitions or []), *self.whole_lines]))
+        return MOST_ROWS * ROW + (len(self.code) or MOST_CODE)
 
     @property
     def is_whole(self) -> bool:
         """Whether the lines for a report run as they are."""
-        return bool(self.code) and self.definitions is not None and len(self.lines) <= MOST_LINES
+        return bool(self.code) and self.definitions is not None
 
     @property
     def shown(self) -> list[str]:
         """The lines for a report: with all values, so that they run beside the submission, if they are few;
         else the calls alone, and of many the first and the last ones."""
         if self.is_whole:
-            return [*(self.definitions or []), *self.lines]
+            return [*(self.definitions or []), *self.whole_lines]
         return self.calls
 
     @property
@@ -118,8 +151,16 @@ def script_of(
     calls = failure.history if any(call is last for call in failure.history) else failure.trace
     at = next(index for index, call in enumerate(calls) if call is last)
     keeps_all = check in ABOUT_EARLIER_CALLS or bool(last.options.get("hold"))
-    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, _gradient_key(failure, last), as_tensors)
+    key, item = _gradient_key(failure, last), item_of(failure, last)
+    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, key, as_tensors, item)
     return writer.script(module)
+
+
+def item_of(failure: Failure, call: Call) -> int | None:
+    """Return the index of the item that differs if a call returns a list; else None."""
+    where = failure.difference.where.removeprefix("result") if failure.difference else ""
+    found = ITEM.match(where) if type(call.value) in (list, tuple) else None
+    return int(found[1]) if found and int(found[1]) < len(call.value) else None
 
 
 def with_parameters(message: str, failure: Failure, names: Signatures) -> str:
@@ -187,6 +228,39 @@ def signatures_of(source: str) -> Signatures:
     return found
 
 
+def pruned(source: str, names: set[str]) -> str:
+    """Return those statements at the top of a source text that the names need, without empty lines."""
+    nodes = ast.parse(source).body
+    made = [(node, _made_by(node)) for node in nodes]
+    needed, grows = set(names), True
+    while grows:
+        kept = [node for node, own in made if own & needed or not own]
+        found = {part.id for node in kept for part in ast.walk(node) if isinstance(part, ast.Name)}
+        grows, needed = not found <= needed, needed | found
+    kept = [node for node, own in made if own & needed or not own]
+    lines = source.splitlines()
+    starts = [min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) for node in kept]
+    parts = [lines[start - 1 : node.end_lineno] for start, node in zip(starts, kept, strict=True)]
+    return "\n".join(line for part in parts for line in part if line.strip())
+
+
+def _uses_device(source: str) -> bool:
+    """Return whether a source text takes the variable `device` from outside."""
+    nodes = [*ast.walk(ast.parse(source))]
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return "device" not in own and any(isinstance(n, ast.Name) and n.id == "device" for n in nodes)
+
+
+def _made_by(node: ast.stmt) -> set[str]:
+    """Return the names that a statement at the top of a text makes; none if it does something else."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+
 def _names(node: ast.FunctionDef) -> list[str]:
     return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
 
@@ -215,13 +289,14 @@ class _Writer:
     signatures: Signatures
     gradient: str = ""  # the argument or the parameter whose gradient is printed
     as_tensors: bool = False  # arrays are written as tensors
+    item: int | None = None  # of the last result, if that is a list
     values: dict[str, Any] = field(default_factory=dict)
     known: dict[tuple[str, int] | None, str] = field(default_factory=dict)  # code of objects and results
     contents: dict[Any, str] = field(default_factory=dict)  # variables by what they hold
     is_code: bool = True
 
     def script(self, module: str) -> Script:
-        sources = list(dict.fromkeys(call.source for call in self.calls if call.source))
+        sources = self._sources()
         for source in sources:
             self.signatures = {**signatures_of(source), **self.signatures}
         self.classes = _classes(self.calls)
@@ -239,38 +314,77 @@ class _Writer:
         written = [self._line(call) for call in self.calls[:-1]]
         lines = [_repeated(line, len(list(same))) for line, same in groupby(written)]
         last = self._expression(self.calls[-1])
-        shown = [*lines, self._in_its_mode(self.calls[-1], last)]
+        shown = [*lines, *self._recording(self.calls[-1]), self._in_its_mode(self.calls[-1], last)]
         script = Script(shown, self.values)
         own = dict.fromkeys(call.name for call in self.calls if not call.source and call.target is None)
         if self.is_code and (printed := self._printed(last)):
             script.code = self._code(module, list(own), sources, [*lines, *printed])
-        script.definitions = self._short_definitions(module, list(own), sources, script.lines)
+        script.loads = self._loads(script.lines)
+        script.definitions = self._short_definitions(module, list(own), sources, script)
         return script
 
+    def _sources(self) -> list[str]:
+        """Return those parts of the grader's own texts that the calls use."""
+        used: dict[str, set[str]] = {}
+        for call in self.calls:
+            if call.source:
+                used.setdefault(call.source, set()).add(call.name)
+        return [pruned(source, names) for source, names in used.items()]
+
     def _short_definitions(
-        self, module: str, own: list[str], sources: list[str], lines: list[str]
+        self, module: str, own: list[str], sources: list[str], script: Script
     ) -> list[str] | None:
         """Return short code that makes the values; None if it is long or if there is none."""
         try:
             self.makers: dict[str, str] = {}
-            made = [self._short_definition(name, value) for name, value in self.values.items()]
+            named = [(name, value) for name, value in self.values.items() if name not in script.loads]
+            made = [self._short_definition(name, value) for name, value in named]
         except NotCode:
             return None
-        made = [*(f"{short} = {maker}" for short, maker in self.makers.items()), *made]
+        lines = script.whole_lines
+        made = self._with_one_generator(made, bool(script.loads))
+        makers = (line for item in self.makers.items() for line in _maker(*item))
+        made = [*makers, *made]
         texts = [*made, *lines]
-        imports = [line for prefix, line in IMPORTS.items() if any(prefix in text for text in texts)]
         used = [line for source in sources for line in source.strip("\n").split("\n")]
-        device = ['device = "cpu"'] if any("device" in source for source in sources) else []
+        imports = [line for prefix, line in IMPORTS.items() if any(prefix in text for text in texts)]
+        imports = [line for line in imports if line not in used]
+        device = ['device = "cpu"'] if any(map(_uses_device, sources)) else []
         names = [f"from {module} import {', '.join(own)}"] if own else []
         found = [*imports, *names, *device, *used, *made]
         return found if sum(1 + len(line) // ROW for line in [*found, *lines]) <= MOST_ROWS else None
 
+    def _loads(self, lines: list[str]) -> dict[str, str]:
+        """Return, by the name of the weights of a module, one line that makes them all: their seeds count up
+        in the order of the sorted names, which are those of the module's parameters."""
+        found: dict[str, str] = {}
+        for name, value in self.values.items():
+            loads = [line.partition(f".load_state_dict({name}")[0] for line in lines if f"({name}," in line]
+            weights = [value[key] for key in sorted(value)] if isinstance(value, dict) else []
+            first = _first_seed(weights)
+            if len(loads) == 1 and first is not None and "r" not in self.taken:
+                module, start = loads[0].rpartition(" ")[2], f", {first}" if first else ""
+                every = f"enumerate(sorted({module}.named_parameters()){start})"
+                found[name] = f"{{name: r(seed, *w.shape) for seed, (name, w) in {every}}}"
+        return found
+
+    def _with_one_generator(self, made: list[str], is_needed: bool) -> list[str]:
+        """Return the definitions with a short name for what makes several seeded arrays."""
+        if is_needed:
+            self.makers["r"] = "torch.tensor(drawn)"
+        for pattern, maker in GENERATORS:
+            if sum(len(pattern.findall(line)) for line in made) > (not is_needed) and "r" not in self.taken:
+                self.makers["r"] = maker
+                return [pattern.sub(_shortly_drawn, line) for line in made]
+        return made
+
     def _short_definition(self, name: str, value: Any) -> str:
         if callable(value) and not hasattr(value, "shape"):
             return f"{name} = {self._table(value)}"
-        if any(int(np.prod(leaf.shape)) > MOST_NUMBERS for leaf in leaves(value) if hasattr(leaf, "shape")):
+        total = sum(int(np.prod(leaf.shape)) for leaf in leaves(value) if hasattr(leaf, "shape"))
+        code = _shortened(code_of(value, self.as_tensors, is_whole=total <= MOST_NUMBERS))
+        if len(code) > MOST_OF_ONE and any(map(_is_long, leaves(value))):
             raise NotCode
-        code = _shortened(code_of(value, self.as_tensors))
         for maker, short in (("torch.tensor", "t"), ("np.array", "a")):
             if code.count(f"{maker}(") >= MANY and short not in self.taken:
                 self.makers[short] = maker
@@ -306,7 +420,10 @@ class _Writer:
         if "fake_device" in call.options:
             return []
         if "gradients" not in call.options:
-            return [self._in_its_mode(call, f"print({last})")]
+            item = "" if self.item is None else f"[{self.item}]"
+            return [self._in_its_mode(call, f"print({last}{item})")]
+        if call.error:
+            return [*self._recording(call), last]
         given = _parameters(call, self.signatures, self.classes)
         keys = [f"args[{index}]" for index in range(len(call.args))] + list(call.kwargs)
         texts = dict(zip(keys, (self._argument(*argument) for argument in given), strict=True))
@@ -319,6 +436,14 @@ class _Writer:
         tensor = f"{module}.get_parameter({self.gradient!r})"
         return [GRADIENT.format(call=last, tensor=tensor)] if module else []
 
+    def _recording(self, call: Call) -> list[str]:
+        """Return lines that make a call raise as it does where gradients of its arguments are recorded."""
+        if not call.error or "gradients" not in call.options:
+            return []
+        given = dict(_parameters(call, self.signatures, self.classes))
+        floats = [name for name, value in given.items() if "float" in str(getattr(value, "dtype", ""))]
+        return [f"{self._argument(name, given[name])}.requires_grad_()" for name in floats]
+
     def _code(self, module: str, own: list[str], sources: list[str], lines: list[str]) -> str:
         try:
             _require_small(leaves(self.values))
@@ -329,7 +454,7 @@ class _Writer:
         imports = [
             line for prefix, line in IMPORTS.items() if any(prefix in part for part in (*made, *lines))
         ]
-        device = ['device = "cpu"'] if any("device" in source for source in sources) else []
+        device = ['device = "cpu"'] if any(map(_uses_device, sources)) else []
         names = [f"from {module} import {', '.join(own)}"] if own else []
         return "\n".join([*imports, *names, "", *device, *body]) + "\n"
 
@@ -439,6 +564,36 @@ class _Writer:
         return f"{name}_answers = {{\n{listed}}}\n{FUNCTION.format(name=name)}"
 
 
+def _first_seed(weights: list[Any]) -> int | None:
+    """Return the seed of the first of many arrays if those of the others count up from it."""
+    seeds = (seed - at for at, weight in enumerate(weights) if (seed := seed_of(weight)) is not None)
+    first = next(seeds, -1) if len(weights) >= MANY else -1
+    if first < 0:
+        return None
+    pairs = ((to_numpy(seeded(weight, first + at)), to_numpy(weight)) for at, weight in enumerate(weights))
+    is_seeded = all(np.array_equal(cast("Any", due), cast("Any", weight)) for due, weight in pairs)
+    return first if is_seeded else None
+
+
+def _maker(short: str, maker: str) -> list[str]:
+    """Return the lines that give what makes arrays a short name."""
+    if short != "r":
+        return [f"{short} = {maker}"]
+    return ["def r(seed, *shape):", f"    drawn = {_DRAWS}", f"    return {maker}"]
+
+
+def _is_long(leaf: Any) -> bool:
+    """Return whether an array has too many numbers to be written out, and no expression makes it."""
+    if not hasattr(leaf, "shape"):
+        return False
+    return int(np.prod(leaf.shape)) > MOST_NUMBERS and not expression_of(leaf)
+
+
+def _shortly_drawn(drawn: re.Match[str]) -> str:
+    """Return the call of `r` for a seeded array."""
+    return f"r({', '.join([drawn[1], *re.findall(r'[0-9]+', drawn[2])])})"
+
+
 def _shortened(code: str) -> str:
     """Return code for a value without the dtypes that go without saying."""
     library = "torch" if "torch." in code else "np" if "np." in code else ""
@@ -507,26 +662,29 @@ def _content(value: Any) -> Any:
 
 
 def _require_small(values: Any) -> None:
-    if sum(int(np.prod(value.shape)) for value in values if hasattr(value, "shape")) > MOST_ENTRIES:
+    arrays = (value for value in values if hasattr(value, "shape") and not expression_of(value))
+    if sum(int(np.prod(array.shape)) for array in arrays) > MOST_ENTRIES:
         raise NotCode
 
 
-def code_of(value: Any, as_tensors: bool = False) -> str:
-    """Return an expression whose value is `value`, in which arrays may be written as tensors. Raises
-    NotCode."""
+def code_of(value: Any, as_tensors: bool = False, is_whole: bool = False) -> str:
+    """Return an expression whose value is `value`, in which arrays may be written as tensors, and seeded ones
+    by their seed unless `is_whole` is true. Raises NotCode."""
     if isinstance(value, bool | int | str | type(None)):
         return repr(value)
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else f"float('{value}')"
     if isinstance(value, list | tuple):
-        inside = ", ".join(code_of(item, as_tensors) for item in value)
+        inside = ", ".join(code_of(item, as_tensors, is_whole) for item in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict):
-        items = (f"{code_of(key)}: {code_of(item, as_tensors)}" for key, item in value.items())
+        items = (f"{code_of(key)}: {code_of(item, as_tensors, is_whole)}" for key, item in value.items())
         return "{" + ", ".join(items) + "}"
     if isinstance(value, np.generic):
         number = code_of(value.item())
         return number if as_tensors else f"np.{value.dtype}({number})"
+    if not is_whole and (made := expression_of(value, as_tensors)):
+        return made
     if isinstance(value, np.ndarray) and as_tensors:
         value = forwards(value)
         return _array(value, value.strides, "permute", f"torch.tensor({{}}, dtype=torch.{value.dtype})")

@@ -16,11 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from grader.cases.oracle import measured
+from grader.cases.state import EARLIER_CALLS
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import is_measured
 from grader.checks.parts import JudgedParts, Parts
@@ -28,7 +29,8 @@ from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check, smallest
 from grader.course.submission import Submission, SubmissionRejected, forbidden_names, unwritten_parts
 from grader.expect import SubmissionFailed
-from grader.kata import Kata
+from grader.grading.easier_case import OneCase, Retry
+from grader.kata import Arguments, Kata
 from grader.report import CheckStatus, Cost, Isolation
 from grader.report_texts import MEDDLED
 from grader.worker.client import (
@@ -161,17 +163,17 @@ def judge_submission(
     prepared: PreparedKata,
     submission: Submission,
     is_outdated: Callable[[], bool] = lambda: False,
-    choose: Callable[[CheckResult], Told] = lambda result: (smallest(result), None),
+    choose: Callable[[CheckResult, Retry], Told] = lambda result, _: (smallest(result), None),
     tell: Callable[[str], object] = lambda _: None,
 ) -> JudgedSubmission:
     """Run every check on a submission in a worker. `choose` returns what a report shows of a failing check,
-    and `tell` gets in words what is judged now. Raises SubmissionRejected if it cannot be imported, NoWorker,
-    and Outdated once `is_outdated` returns True."""
+    for which it may try other cases, and `tell` gets in words what is judged now. Raises SubmissionRejected
+    if it cannot be imported, NoWorker, and Outdated once `is_outdated` returns True."""
     run = SubmissionRun(factories, device, prepared, submission, is_outdated, tell)
     try:
         results = run.run_all()
         failed = [result for result in results if result.failures]
-        told = {result.check.name: choose(result) for result in failed}
+        told = {r.check.name: choose(r, partial(run.retried, r.check)) for r in failed}
         printed = {f.check.name: run.printed_for(f, told[f.check.name][0]) for f in failed}
         cost = None if failed or run.parts else run.cost()
     finally:
@@ -344,6 +346,33 @@ class SubmissionRun:
             except (SubmissionRejected, NoWorker) as refused:
                 self.losses += [WorkerLost(str(refused))] * LOSSES
 
+    def retried(self, check: Check, arguments: Arguments) -> Failure | None:
+        """Return how the submission fails a check on a case that is not in the bank. None if it does not, if
+        the reference does not pass the check on it, or if there is no reference or no worker to ask."""
+        kata, oracle = self.prepared.kata, self.prepared.oracle
+        if self.process is None or self.losses or self.parts or oracle.recorded is not None:
+            return None
+        if check.name == EARLIER_CALLS or kata.questions:  # which look at other cases of the bank too
+            return None
+        channel = self.process.channel
+        with contextlib.suppress(Exception, JudgingStopped), limited(REPEAT_SECONDS):
+            channel.drain()
+            before = channel.output.total
+            one = OneCase(oracle, arguments)
+            right = judge_case(check, CheckContext(oracle.kata, one, one.reference), one.case, one.reference)
+            if right.failure is not None or right.skip is not None:
+                return None
+            student = self.context.student
+            try:
+                found = judge_case(check, CheckContext(kata, one, student), one.case, student).failure
+            except CheckAborted:
+                self.close()
+                return None
+            channel.drain()
+            channel.output.take_back(before)  # the output of a submission is that of the bank's cases
+            return found
+        return None
+
     def printed_for(self, result: CheckResult, failure: Failure) -> str:
         """Return what the submission prints while a failing case is judged again; "" if it printed nothing
         before or its worker is lost. Many calls are sent at once, so the output so far tells no case."""
@@ -355,7 +384,10 @@ class SubmissionRun:
             before = channel.output.total
             if before:
                 student, prepared = self.context.student, self.prepared
-                context = CheckContext(prepared.kata, prepared.oracle, student, self.parts, self.context.row)
+                oracle = prepared.oracle
+                with contextlib.suppress(Exception):  # a case of the bank has its answer
+                    oracle = oracle if failure.case.index >= 0 else OneCase(oracle, failure.case.arguments)
+                context = CheckContext(prepared.kata, oracle, student, self.parts, self.context.row)
                 try:
                     judge_case(result.check, context, failure.case, student)
                 except CheckAborted:

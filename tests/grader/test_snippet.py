@@ -5,7 +5,9 @@ import pytest
 
 from grader.answer_keys.answers import Case
 from grader.checks.runner import Failure
-from grader.grading.snippet import code_of, script_of, signatures_of, with_parameters
+from grader.grading.snippet import code_of, pruned, script_of, signatures_of, with_parameters
+from grader.values.comparison import Difference
+from grader.values.seeded import seeded
 from grader.worker.protocol.codec import Handle
 from grader.worker.student import Call, RemoteObject
 
@@ -104,7 +106,7 @@ def test_lists_dicts_and_infinite_numbers_are_written_out():
 
 @pytest.mark.parametrize(
     "value",
-    [object(), np.zeros((50, 50))],
+    [object(), np.linspace(0, 1, 2500)],
     ids=["object", "large"],
 )
 def test_what_code_cannot_rebuild_has_no_snippet(value):
@@ -214,10 +216,65 @@ def test_a_call_is_shown_with_its_values_if_they_are_few():
         "k = np.array([2.0], dtype=np.float32)",
         "attend(q, k)",
     ]
-    assert script(Call("attend", [np.zeros((5, 5))], {})).shown == ["attend(q)"]
+    assert script(Call("attend", [np.linspace(0, 1, 25) ** 2], {})).shown == ["attend(q)"]
     assert script(Call("attend", [np.zeros((4, 6)) + 1 / 3] * 1 + [np.ones((4, 6)) / 7] * 2, {})).shown == [
         "attend(q, k, v)"
     ]
+
+
+def test_large_arrays_that_an_expression_makes_are_shown_by_it():
+    assert script(Call("attend", [np.ones((5, 5)), seeded(np.empty((5, 6)), 3)], {})).shown == [
+        "import numpy as np",
+        "from attention import attend",
+        "q = np.full((5, 5), 1.0)",
+        "k = np.random.default_rng(3).standard_normal((5, 6)).round(1)",
+        "attend(q, k)",
+    ]
+
+
+def test_of_a_list_the_item_that_differs_is_printed():
+    call = Call("attend", [1], {}, value=[0.5, 2.0])
+    for where, printed in (("[1]", "attend(1)[1]"), ("result[1]", "attend(1)[1]"), ("", "attend(1)")):
+        wrong = Failure(
+            Case(0, {}), "failed", "", Difference("value", lambda: ("1", "2"), where), [call], history=[call]
+        )
+        assert script_of(wrong, "law", "attention", NAMES).code.endswith(f"print({printed})\n")
+
+
+def test_several_seeded_arrays_are_shown_by_calls_of_one_function():
+    given = [seeded(np.empty(shape, np.float32), seed) for seed, shape in enumerate([(5, 6), (30,)])]
+    shown = script(Call("attend", given, {})).shown
+    assert shown[2:] == [
+        "def r(seed, *shape):",
+        "    drawn = np.random.default_rng(seed).standard_normal(shape).round(1)",
+        "    return drawn.astype(np.float32)",
+        "q = r(0, 5, 6)",
+        "k = r(1, 30)",
+        "attend(q, k)",
+    ]
+    for made, array in zip(rebuilt("\n".join(shown))[0], given, strict=True):
+        np.testing.assert_array_equal(made, array, strict=True)
+
+
+def test_seeded_weights_of_a_module_are_made_in_one_line():
+    weights = {f"layers.{n}.weight": seeded(np.empty((2, 2)), n) for n in range(4)}
+    made, x = Call("KVCache", [3], {}, CACHE), np.array([1.0])
+    loads = Call("load_state_dict", [weights], {"strict": False}, target=CACHE)
+    shown = script(made, loads, Call("__call__", [x], {}, target=CACHE)).shown
+    assert shown[-4:] == [
+        "cache = KVCache(3)",
+        "weights = {name: r(seed, *w.shape)"
+        " for seed, (name, w) in enumerate(sorted(cache.named_parameters()))}",
+        "cache.load_state_dict(weights, strict=False)",
+        "cache(q)",
+    ]
+
+
+def test_of_the_graders_own_text_the_used_part_is_shown():
+    text = "import math\n\nSIZE = 3\n\ndef one():\n    return two() * SIZE\n\ndef two():\n    return 2\n"
+    text += "\ndef three():\n    return math.pi\n"
+    due = "SIZE = 3\ndef one():\n    return two() * SIZE\ndef two():\n    return 2"
+    assert pruned(text, {"one"}) == due
 
 
 def test_a_function_of_the_grader_is_shown_as_its_table():

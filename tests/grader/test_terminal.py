@@ -41,6 +41,7 @@ def test_the_mistake_comes_first_and_is_told_once():
         "  ✗ Every entry equals the reference.",
         "    f(x, 3)",
         "    # x: float64 (1,)",
+        "    # No short code makes this call.",
         "    expected     got",
         "         0  1         0  1",
         "    0 │  1  2    0 │  1 ✗3",
@@ -57,13 +58,14 @@ def test_of_checks_with_one_mistake_one_with_a_picture_is_shown_before_one_with_
 
 
 def test_the_line_that_raised_is_shown_with_a_caret():
-    assert shown(RAISED)[1:9] == [
+    assert shown(RAISED)[1:10] == [
         "  The code raised TypeError: no (line 4).",
         "",
         "  1 of 2 checks fails",
         "  ✗ Every entry equals the reference.",
         "    f(x, 3)",
         "    # x: float64 (1,)",
+        "    # No short code makes this call.",
         "    4 │ return g(x)",
         "      │        ^^^^",
     ]
@@ -79,7 +81,7 @@ def test_exceptions_of_one_line_are_one_cause_whatever_the_shapes_in_their_messa
 def test_values_that_look_alike_when_drawn_are_written_out():
     close = replace(PICTURE, panels=(PANELS[0], Panel("got", ((1.0, 2.00001),))))
     check = replace(WRONG, pictures=(close,), got="[1.0, 2.00001]")
-    assert shown(check)[6:9] == [
+    assert shown(check)[7:10] == [
         "    expected  [1.0, 2.0]",
         "    got       [1.0, 2.00001]",
         "              first difference at [1]",
@@ -162,7 +164,28 @@ def test_an_unwritten_part_shows_no_call():
 
 def test_what_came_and_what_was_due_stand_below_the_call():
     lines = shown(replace(WRONG, came="result[1]: 3.0, due 2.0"))
-    assert lines[lines.index("    # x: float64 (1,)") + 1] == "    # result[1]: 3.0, due 2.0"
+    assert lines[lines.index("    # x: float64 (1,)") + 2] == "    # result[1]: 3.0, due 2.0"
+
+
+def test_a_call_that_is_not_whole_says_what_prints_code_that_runs():
+    without, with_code = (
+        shown(WRONG),
+        shown(replace(WRONG, snippet="from attention import f\nprint(f(x, 3))")),
+    )
+    assert "    # No short code makes this call." in without
+    assert "    # Too long here. Code that runs: grade attention --snippet" in with_code
+    whole = "from attention import f\nf([1.0], 3)"
+    assert not any("Too long" in line for line in shown(replace(WRONG, call=whole, snippet=whole)))
+
+
+def test_a_call_that_leaves_the_report_too_long_is_shown_without_its_values():
+    helper = ["from attention import f", "def helper(x):", "    return x", *["x = [1.0]"] * 20, "f(x, 3)"]
+    lines = shown(replace(WRONG, call="\n".join(helper), counterexample={"x": "[1.0]"}, snippet="f"))
+    assert lines[4:7] == [
+        "    f(x, 3)",
+        "    # x: [1.0]",
+        "    # Too long here. Code that runs: grade attention --snippet",
+    ]
 
 
 def test_a_report_in_ascii_has_no_other_character():

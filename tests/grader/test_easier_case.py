@@ -1,0 +1,88 @@
+"""A report shows an easier case than the smallest of the bank, if the submission fails it in the same way."""
+
+import numpy as np
+import pytest
+
+from grader.answer_keys.answers import Case
+from grader.checks.runner import Failure
+from grader.grading.easier_case import MOST_TRIES, EasierCases, is_extreme
+from grader.kata import Kata
+from grader.values.seeded import seed_of, seeded
+
+KATA = Kata("attend", track="t", entry_points=("attend",), title="T", source="S", hints=("a", "b", "c"))
+LARGE = np.linspace(-1, 1, 60).reshape(3, 4, 5)
+
+
+def failing(arguments, message="It is wrong."):
+    return Failure(Case(-1, arguments), "failed", message, None, [])
+
+
+def shown(arguments, fails=lambda _: True, message="It is wrong."):
+    """Return the arguments of the last case that is yielded, and of all that were tried."""
+    tried = []
+
+    def retry(new):
+        tried.append(new)
+        return failing(new, message) if fails(new) else None
+
+    found = list(EasierCases(KATA).failures(failing(arguments), retry))
+    return (found[-1].case.arguments if found else None), tried
+
+
+def test_a_large_array_is_replaced_by_a_seeded_one_and_its_axes_are_shortened():
+    found, tried = shown({"x": LARGE})
+    assert seed_of(tried[0]["x"]) == 0
+    np.testing.assert_array_equal(found["x"], seeded(np.empty((1, 1, 2)), 0))
+
+
+def test_an_axis_that_the_mistake_needs_stays():
+    found, _ = shown({"x": LARGE}, lambda new: new["x"].shape[1] == 4)
+    assert found["x"].shape == (1, 4, 2)
+
+
+def test_masks_probabilities_and_ids_keep_their_numbers():
+    chances = np.full((5, 6), 1 / 6)
+    given = {"mask": np.ones((5, 6), bool), "chances": chances, "ids": np.arange(30), "x": LARGE}
+    _, tried = shown(given)
+    assert all(tried[0][name] is given[name] for name in ("mask", "chances", "ids"))
+    assert seed_of(tried[0]["x"]) == 0
+
+
+def test_two_arrays_differ_and_one_array_in_two_places_stays_one():
+    other = LARGE + 0.5
+    _, tried = shown({"q": LARGE, "k": LARGE, "v": other})
+    assert tried[0]["q"] is tried[0]["k"]
+    assert seed_of(tried[0]["v"]) == 1
+
+
+def test_extreme_integers_become_small_ones_wherever_they_stand():
+    given = {"ids": np.array([[2**53, 3, 2**53]]), "pad_id": 2**53}
+    assert is_extreme(given)
+    _, tried = shown(given, lambda _: False)
+    assert tried[0]["ids"].tolist() == [[5, 3, 5]]
+    assert tried[0]["pad_id"] == 5
+
+
+def test_a_case_that_fails_with_another_finding_is_not_shown():
+    assert shown({"x": LARGE}, message="Something else.")[0] is None
+    assert shown({"x": LARGE}, message="It is wrong.")[0] is not None
+
+
+def test_the_tries_for_one_submission_are_limited():
+    easier, tried = EasierCases(KATA), []
+    for _ in range(10):
+        list(easier.failures(failing({"x": LARGE + 0.0}), tried.append))
+    assert len(tried) == MOST_TRIES
+
+
+def test_a_case_found_for_one_check_is_tried_first_for_the_next():
+    easier, first = EasierCases(KATA), failing({"x": LARGE})
+    found = list(easier.failures(first, failing))[-1].case.arguments
+    assert [failure.case.arguments for failure in easier.failures(first, failing)] == [found]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_seed_of_a_seeded_array_is_found_in_every_float_dtype(dtype):
+    assert seed_of(seeded(np.empty((3, 4), dtype), 17)) == 17
+    assert seed_of(LARGE.astype(dtype)) is None
+    assert seed_of(seeded(np.empty((3, 4), dtype), 17).T) is None
