@@ -40,9 +40,8 @@ from grader.answer_keys.answers import (
     RecordedMistake,
     numbered,
 )
-from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.catalog import Course, KataInfo, is_release, shorten
 from grader.course.files import read_file
-from grader.course.release_manifest import is_release
 from grader.errors import reason_of, too_new
 from grader.worker.protocol.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 

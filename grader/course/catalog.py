@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # importing it takes milliseconds, and listing the katas does
 
 #: How the statement `KATA = Kata(…)` begins and ends in a declaration that `kata new` wrote.
 OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
+MANIFEST = ".dojo-release.json"  # lists the files of a release
 #: The course in the package; only in wheels that `kata wheel` builds.
 INSTALLED = Path(__file__).resolve().parents[1] / "starter.zip"
 
@@ -267,6 +268,11 @@ def find_course(start: Path, shipped: bool = True) -> Path:
     raise CourseError(
         "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
     )
+
+
+def is_release(folder: Path) -> bool:
+    """Return whether the folder is a student's copy of a course."""
+    return (folder / MANIFEST).is_file()
 
 
 def read_kata_info(path: Path) -> KataInfo:
