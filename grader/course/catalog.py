@@ -101,6 +101,12 @@ class Course:
         kept = self.syllabus.plans[self.plan].katas if self.plan else found
         return {info.name: info for info in ranked if info.name in kept}
 
+    def declared(self) -> dict[str, Path]:
+        """Return the declarations by the names of their files, in the order of the syllabus, also those that
+        a plan leaves out. None is read."""
+        files = {path.stem[len("test_") :]: path for path in self.root.glob("tests/katas/*/test_*.py")}
+        return dict(sorted(files.items(), key=lambda one: self.syllabus.rank(one[1].parent.name, one[0])))
+
     def limited_to(self, plan: str) -> Course:
         """Return the course with the katas of a plan alone. Raises CourseError if there is no such plan."""
         return Course(self.root, self.exercises, plan)
