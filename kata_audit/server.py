@@ -30,7 +30,14 @@ from typing import Any
 
 from grader.course.files import Folder
 from grader.worker.child.sandbox import hardening, landlock, seccomp
-from grader.worker.protocol.channel import PR_SET_DUMPABLE, address_space, control, no_new_privileges
+from grader.worker.protocol.channel import (
+    PR_SET_DUMPABLE,
+    address_space,
+    control,
+    die_with_parent,
+    hide_memory,
+    no_new_privileges,
+)
 
 MEMORY = 4 * 2**30  # bytes of address space in addition to the server's
 FILE = 64 * 2**20  # bytes of one file
@@ -57,7 +64,7 @@ def available() -> Protection:
 
 def enter(folder: str, isolation: str, seconds: float, parent: int) -> None:
     """Confine this process, a fork of the server `parent`, to `folder`, where alone it may write."""
-    hardening.die_with_parent(parent)
+    die_with_parent(parent)
     _limit(seconds)
     if isolation == "none":
         return
@@ -114,7 +121,7 @@ Job = dict[str, Any]
 
 def serve(libraries: list[str]) -> None:
     """Run jobs until standard input is closed."""
-    hardening.hide()  # otherwise a run could open the descriptors of this process, and answer for it
+    hide_memory()  # otherwise a run could open the descriptors of this process, and answer for it
     channel = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     jobs = os.fdopen(os.dup(0), "rb", buffering=0)

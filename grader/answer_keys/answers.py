@@ -70,7 +70,7 @@ class Expected:
 
 
 @dataclass
-class Cost:
+class ReferenceCost:
     """What the reference needs for the case at `position`: floating-point operations, and the elements of the
     largest tensor that it makes."""
 
@@ -88,7 +88,7 @@ class AnsweredCases:
     expected: list[Expected]
     law_cases: dict[str, list[Case]]
     corners: list[str] = field(default_factory=list)
-    cost: Cost | None = None
+    cost: ReferenceCost | None = None
 
     def of_corner(self, name: str) -> list[Case]:
         """Return the cases of a corner, or the plain cases for the empty name."""

@@ -34,15 +34,14 @@ from typing import Any
 from grader.answer_keys.answers import (
     Answer,
     AnsweredCases,
-    Cost,
     Expected,
     Recorded,
     RecordedMistake,
+    ReferenceCost,
     numbered,
 )
-from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.catalog import Course, KataInfo, is_release, shorten
 from grader.course.files import read_file
-from grader.course.release_manifest import is_release
 from grader.errors import reason_of, too_new
 from grader.worker.protocol.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
@@ -166,7 +165,7 @@ class KataKey:
             expected = [Expected(**entry) for entry in message["expected"]]
             if not len(expected) == len(message["cases"]) == len(message["corners"]):
                 raise ValueError
-            cost = Cost(**message["cost"]) if message.get("cost") else None
+            cost = ReferenceCost(**message["cost"]) if message.get("cost") else None
             law_cases = {law: numbered(cases) for law, cases in message["law_cases"].items()}
             return AnsweredCases(numbered(message["cases"]), expected, law_cases, message["corners"], cost)
         except (KeyError, TypeError, ValueError, AttributeError):

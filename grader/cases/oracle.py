@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import AnsweredCases, Case, Cost, Expected, digest, numbered, spread
+from grader.answer_keys.answers import AnsweredCases, Case, Expected, ReferenceCost, digest, numbered, spread
 from grader.answer_keys.file import Entry, KataKey, KeyFile, KeyUnusable, pack, write
 from grader.cases import generation, state
 from grader.course.catalog import Course, KataInfo, load_file
@@ -217,7 +217,7 @@ class Oracle:
             found += [{"case": number, "kind": kind} for kind in sorted(kinds)]
         return found
 
-    def _cost(self, cases: list[Case], corners: list[str]) -> Cost | None:
+    def _cost(self, cases: list[Case], corners: list[str]) -> ReferenceCost | None:
         """Return what the reference needs for the largest plain case; None if it cannot be measured."""
         if self.kata.library != "torch":
             return None
@@ -226,7 +226,7 @@ class Oracle:
         with suppress(Exception):  # some references need gradients, which are off while tensors are counted
             flops, largest = measured(self.kata, self.reference, cases[position].arguments)
             if flops and largest.elements:
-                return Cost(position, flops, largest.elements)
+                return ReferenceCost(position, flops, largest.elements)
         return None
 
     def _rare_cases(self, cases: list[Arguments], draw: DrawCase) -> list[Arguments]:

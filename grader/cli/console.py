@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -267,9 +268,20 @@ class ReportOutput:
                     failed = PluginFailed(f"The format `{form}` has failed; points and other reports stand.")
                     failed.__cause__ = error
                     break
-                self._write_document(document, text, is_main=number == 0)
+                if text is None:
+                    self._leave_out(form, document, report)
+                else:
+                    self._write_document(document, text, is_main=number == 0)
         if failed:
             raise failed
+
+    def _leave_out(self, form: str, document: Document, report: Report) -> None:
+        """Say why a document is not written, and delete the one of a run before."""
+        why = " ".join(account.one_line(kata.message) for kata in report.katas if kata.unread)
+        click.echo(f"`{form}` writes no {document.file}, where the points would be 0: {why}", err=True)
+        if self.output is not None:
+            with suppress(OSError):
+                (self.output / document.file if self.into_folder else self.output).unlink()
 
     def _write_document(self, document: Document, text: str, is_main: bool) -> None:
         channel = os.environ.get(document.channel, "") if document.channel else ""

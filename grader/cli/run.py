@@ -19,7 +19,7 @@ from grader.course.submission import SubmissionRejected, is_notebook, katas_in
 from grader.formats.account import one_line, paragraphs
 from grader.grading.grader import Graded, isolation_of
 from grader.grading.session import Session, open_session, require_library
-from grader.grading.standings import after_pass, first_needed, is_begun, remembered
+from grader.grading.standings import after_single_pass, first_needed, is_begun
 from grader.report import Isolation, KataReport, Report
 from grader.report_texts import bounded
 from grader.worker.client import Outdated
@@ -65,8 +65,8 @@ def grade_files(
 def _say_what_is_next(course: Course, info: KataInfo, report: Report, console: Console) -> None:
     """After a single kata that passes, print the one that comes next."""
     if report.katas[0].status == "passed" and console.separates:
-        text = paragraphs(after_pass(course, info, remembered(course)), console.view.width)
-        click.echo(linked(text, console.view, [course.stub(one) for one in course.katas.values()]))
+        text, files = after_single_pass(course, info)
+        click.echo(linked(paragraphs(text, console.view.width), console.view, files))
 
 
 def _chosen_files(

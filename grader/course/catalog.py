@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # importing it takes milliseconds, and listing the katas does
 
 #: How the statement `KATA = Kata(…)` begins and ends in a declaration that `kata new` wrote.
 OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
+MANIFEST = ".dojo-release.json"  # lists the files of a release
 #: The course in the package; only in wheels that `kata wheel` builds.
 INSTALLED = Path(__file__).resolve().parents[1] / "starter.zip"
 
@@ -99,6 +100,12 @@ class Course:
         ranked = sorted(found.values(), key=lambda info: self.syllabus.rank(info.track, info.name))
         kept = self.syllabus.plans[self.plan].katas if self.plan else found
         return {info.name: info for info in ranked if info.name in kept}
+
+    def declared(self) -> dict[str, Path]:
+        """Return the declarations by the names of their files, in the order of the syllabus, also those that
+        a plan leaves out. None is read."""
+        files = {path.stem[len("test_") :]: path for path in self.root.glob("tests/katas/*/test_*.py")}
+        return dict(sorted(files.items(), key=lambda one: self.syllabus.rank(one[1].parent.name, one[0])))
 
     def limited_to(self, plan: str) -> Course:
         """Return the course with the katas of a plan alone. Raises CourseError if there is no such plan."""
@@ -267,6 +274,11 @@ def find_course(start: Path, shipped: bool = True) -> Path:
     raise CourseError(
         "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
     )
+
+
+def is_release(folder: Path) -> bool:
+    """Return whether the folder is a student's copy of a course."""
+    return (folder / MANIFEST).is_file()
 
 
 def read_kata_info(path: Path) -> KataInfo:

@@ -147,7 +147,7 @@ def _content(opened: int, limit: int) -> bytes:
     return data
 
 
-class Entry(NamedTuple):
+class FolderEntry(NamedTuple):
     """A name in a folder. `is_folder` is False for a link to a folder."""
 
     name: str
@@ -211,14 +211,14 @@ class Folder:
             os.close(self._fd)
         self._fd = -1
 
-    def entries(self, most: int = LIMITS.members) -> list[Entry]:
+    def entries(self, most: int = LIMITS.members) -> list[FolderEntry]:
         """Return what is in the folder, sorted by name. Raises OSError, and NotReadable if it is too much."""
-        found: list[Entry] = []
+        found: list[FolderEntry] = []
         with os.scandir(self._fd if BY_DESCRIPTOR else self.path) as entries:
             for entry in entries:
                 if len(found) >= most:
                     raise NotReadable(f"holds more than {most:,} files")
-                found.append(Entry(entry.name, entry.is_dir(follow_symlinks=False)))
+                found.append(FolderEntry(entry.name, entry.is_dir(follow_symlinks=False)))
         return sorted(found)
 
     def folder(self, *parts: str, makes: bool = False) -> Folder:

@@ -30,7 +30,7 @@ Span = tuple[int, int]
 
 
 @dataclass
-class Edit:
+class LineEdit:
     """Lines that take the place of other lines; `line` is the number of the first of them in the file."""
 
     line: int
@@ -47,7 +47,7 @@ class EditedMistake:
     path: Path
     line: int
     words: list[str] = field(default_factory=list)
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[LineEdit] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -89,7 +89,7 @@ class EditedMistake:
             raise self.error("the edits change nothing.")
         return source
 
-    def _changes(self, edit: Edit, reference: str) -> Iterator[tuple[int, int, str, int]]:
+    def _changes(self, edit: LineEdit, reference: str) -> Iterator[tuple[int, int, str, int]]:
         """Yield the start and the end of what an edit replaces, the new text, and the line of the edit."""
         if not edit.old:
             yield from ((*change, edit.line) for change in self._whole(edit, reference))
@@ -107,7 +107,7 @@ class EditedMistake:
             start, end = start - len(indent), rest.end()  # nothing is left of the lines
         yield start, end, new, edit.line
 
-    def _whole(self, edit: Edit, reference: str) -> Iterator[tuple[int, int, str]]:
+    def _whole(self, edit: LineEdit, reference: str) -> Iterator[tuple[int, int, str]]:
         """Yield the changes for `+` lines without a `-`: the functions of the reference of the same names go,
         and the lines take the place of the first; without one, they are added at the end."""
         text = "\n".join(edit.new)
@@ -177,7 +177,7 @@ def read_edits(path: Path) -> list[EditedMistake]:
         elif line in ("-", "+") or line.startswith(("- ", "+ ")):
             edits = found[-1].edits
             if not is_open or (line[0] == "-" and edits[-1].new):
-                edits.append(Edit(number))
+                edits.append(LineEdit(number))
             is_open = True
             (edits[-1].old if line[0] == "-" else edits[-1].new).append(line[2:].rstrip())
         elif line.strip() and found[-1].edits:

@@ -13,12 +13,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from grader.course.catalog import CourseError
+from grader.course.catalog import MANIFEST, CourseError, is_release
 from grader.course.files import read_file, safe_parts
 from grader.errors import too_new
 from grader.report_texts import harmless
 
-NAME, VERSION = ".dojo-release.json", 1
+NAME, VERSION = MANIFEST, 1
 DAMAGED = f"{NAME} is damaged: restore it from the release."
 LARGEST_PART = 256 << 20  # bytes of one file of a release
 OWN = "exercises/"  # the only files that a student may change
@@ -83,11 +83,6 @@ def _parsed(text: str) -> dict[str, Any]:
     if type(version) is int and version == VERSION and isinstance(found.get("files"), dict):
         return dict(found)
     raise CourseError(too_new(NAME, version, VERSION) or DAMAGED)
-
-
-def is_release(root: Path) -> bool:
-    """Return whether the folder is a student's copy of a course."""
-    return (root / NAME).is_file()
 
 
 def differences(root: Path, against: Path | None = None) -> list[str]:

@@ -63,7 +63,7 @@ class Naming:
         failed = [FailedCheck(r, source) for r in results if r.failures and r.status in ("failed", "error")]
         self._failed = sorted(failed, key=lambda check: check.order)
         self._due = [check for check in self._failed if check.compares] or self._failed  # what is explained
-        self._candidates: list[Candidate] = []
+        self._candidates: list[CandidateMistake] = []
 
     def run(self) -> None:
         """Find candidates by single cases, judge them, and name the best ones."""
@@ -72,7 +72,7 @@ class Naming:
             agreeing = [m for m in self._mistakes if m.id not in known and check.agrees(m, case)]
             agreeing = self._most_similar(check, case, agreeing)
             known |= {mistake.id for mistake in agreeing}
-            self._candidates += [Candidate(m, self._results, self._failed) for m in agreeing]
+            self._candidates += [CandidateMistake(m, self._results, self._failed) for m in agreeing]
             self.found = self._names()
             if all(c.name in self.found and self.found[c.name].certain for c in self._failed if c.is_claim):
                 return
@@ -82,7 +82,7 @@ class Naming:
     def _ask_in_order(self) -> None:
         """Find candidates by whole checks: what an earlier call left behind shows in a later case only."""
         for mistake in self._mistakes:
-            one = Candidate(mistake, self._results, self._failed)
+            one = CandidateMistake(mistake, self._results, self._failed)
             if one.explains(self._due[0]):
                 self._candidates.append(one)
                 self.found = self._names()
@@ -134,7 +134,7 @@ class Naming:
                 return {c.name: name for c in self._failed if (name := _name_of_pair(c, *pair))}
         return {}
 
-    def _of_the_rest(self, possible: list[Candidate]) -> dict[str, Mistake]:
+    def _of_the_rest(self, possible: list[CandidateMistake]) -> dict[str, Mistake]:
         """Return the mistakes that explain a claim without values, such as a refusal that is due."""
         rest = [check for check in self._failed if check.is_claim and not check.compares]
         return {
@@ -227,7 +227,7 @@ def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
     return {number: outcome for number, outcome in enumerate(outcomes) if outcome is not None}
 
 
-class Candidate:
+class CandidateMistake:
     """One mistake, compared with all check results of one submission."""
 
     def __init__(
@@ -304,11 +304,11 @@ class Candidate:
         """On how many failing cases the mistake agrees with the submission."""
         return self.agreements(self._failed)
 
-    def alone(self, other: Candidate, due: Iterable[FailedCheck]) -> int:
+    def alone(self, other: CandidateMistake, due: Iterable[FailedCheck]) -> int:
         """Return on how many failing cases the mistake agrees, and another one does not fail."""
         return self.agreements(due, other)
 
-    def agreements(self, checks: Iterable[FailedCheck], other: Candidate | None = None) -> int:
+    def agreements(self, checks: Iterable[FailedCheck], other: CandidateMistake | None = None) -> int:
         """Count the cases of some checks on which the mistake agrees, and another one does not fail. The only
         case of a check counts as enough: its author has chosen it to tell mistakes apart."""
         found = 0
@@ -327,7 +327,7 @@ class Candidate:
         return sum(map(self.explains, self._failed)), passes, self.cases
 
 
-def explained_by_both(check: FailedCheck, one: Candidate, other: Candidate) -> bool:
+def explained_by_both(check: FailedCheck, one: CandidateMistake, other: CandidateMistake) -> bool:
     """True if every failing case has the answers of one of two mistakes, and they fail no other case."""
     first, second = one.matching(check), other.matching(check)
     return first.keys() | second.keys() == check.failures.keys() and all(
@@ -335,7 +335,7 @@ def explained_by_both(check: FailedCheck, one: Candidate, other: Candidate) -> b
     )
 
 
-def _name_of_pair(check: FailedCheck, one: Candidate, other: Candidate) -> Mistake | None:
+def _name_of_pair(check: FailedCheck, one: CandidateMistake, other: CandidateMistake) -> Mistake | None:
     """Return the one mistake that explains a check, or both if only both do."""
     for candidate in (one, other):
         if candidate.may_be_named(check):

@@ -24,10 +24,13 @@ NAMES = tuple(sorted({module.name for module in pkgutil.iter_modules(__path__)} 
 
 @dataclass(frozen=True)
 class Document:
-    """A file that a format writes, under the name that its host expects."""
+    """A file that a format writes, under the name that its host expects.
+
+    `render` returns its text, or None if nothing may be written: the host needs a number of points, and there
+    is none, since a file could not be read."""
 
     file: str
-    render: Callable[[Report], str]
+    render: Callable[[Report], str | None]
     channel: str = ""  # the environment variable that names a file of the host; the text is appended to it
     is_printed: bool = False  # also to standard output, where the host reads it
 

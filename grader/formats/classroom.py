@@ -1,7 +1,8 @@
 """Render a report for GitHub Classroom: the step output `result`, which its grading reporter reads.
 
 The reporter adds up `score` for its annotation, so partial credit counts there; its table counts the tests
-that pass. It prints `test_code`, so this field tells the student which checks do not hold.
+that pass. It prints `test_code`, so this field tells the student which checks do not hold. It needs a score
+for each kata, so there is no result if a file could not be read: the step fails, and no points are shown.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ LARGEST = 90 * 1024  # bytes of JSON, which is passed as base64 in one environme
 LIMITS = (4_000, 2_000, 1_000, 500, 200, 40, 1)  # characters for one kata, tried until the JSON fits
 
 
-def render(report: Report) -> str:
-    """Return the line for the file `$GITHUB_OUTPUT`."""
+def render(report: Report) -> str | None:
+    """Return the line for the file `$GITHUB_OUTPUT`; None if a file could not be read."""
+    if any(kata.unread for kata in report.katas):
+        return None
     encoded = base64.b64encode(_fitting(legible(report)).encode()).decode()
     return f"result={encoded}\n"
 

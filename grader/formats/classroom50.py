@@ -1,7 +1,8 @@
 """Render a report for Classroom 50: `result.json` in the schema `classroom50/result/v1`.
 
 Its scores are integers, so one point of the course is 100 there and nothing is rounded. The text that the
-student reads is `release-body.md`, from the job summary.
+student reads is `release-body.md`, from the job summary. A test cannot be without a score, so there is no
+result if a file could not be read: the host then shows an error, of 0 points from 0.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ LONGEST_CHECK = 4_000  # the most characters for one check
 ORDER = {"failed": 0, "error": 0, "waiting": 1, "not_started": 2, "passed": 3}
 
 
-def render(report: Report, setting: Mapping[str, str] = os.environ) -> str:
-    """Return the result as JSON. `setting` holds the host's variables about the submission: `CLASSROOM`,
-    `ASSIGNMENT`, … and `DATETIME`, the time when it was handed in, by default now."""
+def render(report: Report, setting: Mapping[str, str] = os.environ) -> str | None:
+    """Return the result as JSON; None if a file could not be read. `setting` holds the host's variables about
+    the submission: `CLASSROOM`, `ASSIGNMENT`, … and `DATETIME`, the time when it was handed in, by default
+    now."""
+    if any(kata.unread for kata in report.katas):
+        return None
     return json.dumps(result(legible(report), setting), indent=2, ensure_ascii=False) + "\n"
 
 

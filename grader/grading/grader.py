@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import sys
 import time
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 PASSES_FROM = 75  # percent of the questions of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
+GARBAGE = 10_000  # objects between two garbage collections: a mistake may build a list for a whole vocabulary
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ class Grader:
         seed: int = generation.SEED,
         keyring: Keyring | None = None,
     ) -> None:
+        gc.set_threshold(GARBAGE)
         self.course, self.factories, self.device, self.seed = course, factories, device, seed
         self.keyring = keyring
         self._prepared: dict[tuple[str, str], PreparedKata] = {}  # by kata and library of the answer
@@ -148,6 +151,7 @@ class Grader:
                 own = self.prepare(info)
                 kata, oracle = replace(own.kata, library=cast("Library", key[1])), own.oracle
             self._prepared[key] = PreparedKata(info, kata, oracle, checks_of(kata, oracle))
+            gc.freeze()  # what was imported and drawn stays: no collection needs to look at it again
         return self._prepared[key]
 
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:

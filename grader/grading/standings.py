@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.catalog import Course, KataInfo, read_kata_info, shorten
 from grader.course.files import from_here
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
@@ -55,13 +55,6 @@ def standings(course: Course) -> list[Standing]:
     """Return how far every kata is, in course order."""
     known = CourseState(course).katas()
     return [standing(course, info, known.get(info.name, KataState())) for info in course.katas.values()]
-
-
-def remembered(course: Course) -> list[Standing]:
-    """Return what is remembered of every kata, in course order. It reads no file of the student, so it does
-    not say what is begun or changed."""
-    known = CourseState(course).katas()
-    return [Standing(info, "", known.get(name, KataState()), False) for name, info in course.katas.items()]
 
 
 def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
@@ -125,6 +118,22 @@ def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
     return done + next_line(course, found, info.name)
 
 
+def after_single_pass(course: Course, info: KataInfo) -> tuple[str, list[Path]]:
+    """Return what `after_pass` says by what is remembered, and the files that it may name. No file of the
+    student is read, and only the declaration of the next kata, unless a track is done."""
+    known, declared = CourseState(course).katas(), course.declared()
+    left = [name for name in declared if not known.get(name, KataState()).has_passed]
+    is_track_left = any(declared[name].parent.name == info.track for name in left)
+    if course.plan or info.name not in declared or not is_track_left:
+        katas = course.katas.values()
+        found = [Standing(one, "", known.get(one.name, KataState()), False) for one in katas]
+        return after_pass(course, info, found), [course.stub(one) for one in katas]
+    at = [*declared].index(info.name)
+    following = next((name for name in [*declared][at:] if name in left and name != info.name), left[0])
+    one = read_kata_info(declared[following])
+    return _next(course, one), [course.stub(one)]
+
+
 def next_line(course: Course, found: list[Standing], after: str = "") -> str:
     """Return which kata is next, by `next_kata`, or that all pass."""
     following = next_kata(found, after)
@@ -134,7 +143,11 @@ def next_line(course: Course, found: list[Standing], after: str = "") -> str:
             f"All {len(found)} katas pass{last}. All of it is yours now, from {found[0].info.name} to"
             f" {found[-1].info.name}."
         )
-    return f"Next: {following.name} ({following.title}), in {from_here(course.stub(following))}."
+    return _next(course, following)
+
+
+def _next(course: Course, info: KataInfo) -> str:
+    return f"Next: {info.name} ({info.title}), in {from_here(course.stub(info))}."
 
 
 def _done(track: list[Standing]) -> str:

@@ -29,8 +29,8 @@ from typing import Any
 
 from grader.processes import ending
 from grader.worker.child import main, on_fake_device
-from grader.worker.child.sandbox import apply, hardening
-from grader.worker.protocol.channel import Channel, Flooded, die_with_parent
+from grader.worker.child.sandbox import apply
+from grader.worker.protocol.channel import Channel, Flooded, die_with_parent, hide_memory
 from grader.worker.protocol.messages import ALL, ISOLATION, Terms, environment, read_terms
 
 
@@ -412,7 +412,7 @@ def open_source(library: str, how: str = "", isolation: str = "best", is_late: b
     library is imported first, so that all workers share it; if `is_late`, in a new interpreter."""
     wanted = ISOLATION[isolation]
     if "dumpable" in wanted:
-        hardening.hide()  # the memory of this process, the grader, will contain solutions
+        hide_memory()  # the memory of this process, the grader, will contain solutions
     if how == "spawn" or not hasattr(os, "fork") or sys.platform == "darwin":
         return WorkerFactory(library, wanted)
     if not is_late:

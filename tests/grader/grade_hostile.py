@@ -38,8 +38,8 @@ from grader.grading.grader import Grader  # noqa: E402
 from grader.grading.session import grade_file  # noqa: E402
 from grader.report import Isolation, Report, from_json, to_json  # noqa: E402
 from grader.worker import client  # noqa: E402
-from grader.worker.child.sandbox import hardening  # noqa: E402
 from grader.worker.fork_server import ForkServer  # noqa: E402
+from grader.worker.protocol import channel  # noqa: E402
 from grader.worker.protocol.messages import ALL  # noqa: E402
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -121,7 +121,7 @@ class HostileRun:
         gradebook.write_text("secret-gradebook-0123456789")
         self.gradebook = os.open(gradebook, os.O_RDWR)
         if "dumpable" in layers:
-            hardening.hide()
+            channel.hide_memory()
         __import__(library)
         if library == "torch":
             sys.modules["torch"].set_num_threads(1)

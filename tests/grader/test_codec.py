@@ -21,8 +21,8 @@ from grader.worker.protocol.codec import (
     MAX_KEY,
     Callback,
     Handle,
-    Limits,
     Malformed,
+    MessageLimits,
     TensorOutline,
     decode,
     encode,
@@ -300,7 +300,7 @@ def encoded_without_limits(message, monkeypatch):
         for name in [name for name in vars(codec) if name.startswith("MAX_")]:
             changed.setattr(codec, name, 2**62)
         changed.setattr(codec, "_TOO_LARGE", 10**5000)
-        header, buffers = encode(message, Limits(2**62, 2**62))
+        header, buffers = encode(message, MessageLimits(2**62, 2**62))
     return header, bytearray(b"".join(buffers))
 
 

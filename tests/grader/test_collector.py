@@ -8,8 +8,7 @@ import zipfile
 
 import pytest
 
-from grader.course.catalog import CourseError
-from grader.course.release_manifest import NAME as MANIFEST
+from grader.course.catalog import MANIFEST, CourseError
 from grader.course.submission import SubmissionRejected, Unreadable
 from grader.extra.classroom.collector import Collector, answers_in
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, kata_at, owner

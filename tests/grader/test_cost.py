@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from grader.answer_keys.answers import Cost as RecordedCost
+from grader.answer_keys.answers import ReferenceCost
 from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.cases.oracle import CostUnknown, measured
 from grader.course.submission import Submission
@@ -71,7 +71,7 @@ def test_a_key_holds_the_references_cost(tiny_course, torch_source):
     data = write([key_entry(tiny_course, Grader(tiny_course, {}).prepare(info))], 20170612, "0")
     judging = Grader(tiny_course, {"torch": torch_source}, keyring=Keyring([KeyFile(data, "k")], "k"))
     key = judging.prepare(info).oracle.answered
-    assert isinstance(key.cost, RecordedCost)
+    assert isinstance(key.cost, ReferenceCost)
     assert judging.grade(Submission(info, textwrap.dedent(WIDE), "center.py")).report.cost.memory == 3.0
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from grader.cli.console import ReportOutput
 from grader.course.catalog import CourseError
+from grader.formats import documents
 from grader.report import CheckReport, KataReport, Report
 
 CHECKS = (
@@ -73,6 +74,25 @@ def test_github_reports_go_to_its_channels(tmp_path, monkeypatch, capsys):
     assert summary.read_text().startswith("before\n## 9.33 of 20 points")
     assert output.read_text().startswith("result=")
     assert "result=" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("form", "others"), [("classroom", []), ("classroom50", ["release-body.md"])])
+def test_a_file_that_could_not_be_read_leaves_out_the_record_whose_points_would_be_0(
+    form, others, tmp_path, monkeypatch, capsys
+):
+    output, name = tmp_path / "output", documents(form)[0].file
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    write_report(form, output=f"{tmp_path}/out/")
+    assert name in names(tmp_path / "out")
+    output.unlink(missing_ok=True)
+    capsys.readouterr()
+    unread = KataReport("top_p", "generation", "error", 1000, message="top_p.py is a link.", unread=True)
+    ReportOutput((form,), f"{tmp_path}/out/").write(Report((KATA, unread)))
+    assert names(tmp_path / "out") == others
+    assert not output.exists()
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == f"`{form}` writes no {name}, where the points would be 0: top_p.py is a link.\n"
 
 
 @pytest.mark.parametrize(

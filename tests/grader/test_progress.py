@@ -1,16 +1,20 @@
 """Tests of which katas count as begun, and of the list of katas."""
 
 import dataclasses
+import random
+from pathlib import Path
 
 import pytest
 
 from grader.cli.console import kata_list, welcome
-from grader.course.catalog import Course
+from grader.course.catalog import Course, read_kata_info
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import digest
-from grader.grading.standings import change, first_needed, is_begun
+from grader.grading import standings
+from grader.grading.standings import after_pass, after_single_pass, change, first_needed, is_begun
 from grader.report import CheckReport, KataReport
 
+ROOT = Path(__file__).resolve().parents[2]
 STUB = 'def double(x):\n    """Twice x."""\n    raise NotImplementedError\n'
 
 
@@ -127,3 +131,31 @@ def test_a_kata_that_waits_is_marked_and_names_the_file_to_finish_first(
     done = KataReport("double", "attention", "passed", 1000)
     CourseState(course).record(done, file_digest(info, course.stub(info)))
     assert first_needed(course, center) == ""
+
+
+@pytest.mark.parametrize("left", [0, 1, 5, 40])
+def test_what_comes_after_a_single_pass_is_what_comes_in_the_loop(tmp_path, left):
+    (tmp_path / "exercises").mkdir()
+    course = Course(ROOT, tmp_path / "exercises")
+    katas = list(course.katas.values())
+    unsolved = random.Random(left).sample(katas, left)
+    known = {info.name: KataState(passed=info not in unsolved) for info in katas}
+    for info in katas:
+        CourseState(course).change(info.name, passed=known[info.name].passed)
+    found = [standings.Standing(info, "", known[info.name], False) for info in katas]
+    for info in katas:
+        assert after_single_pass(course, info)[0] == after_pass(course, info, found)
+
+
+def test_what_comes_after_a_single_pass_is_found_without_reading_the_other_declarations(
+    tmp_path, monkeypatch
+):
+    read = []
+    monkeypatch.setattr(standings, "read_kata_info", lambda path: read.append(path) or read_kata_info(path))
+    (tmp_path / "exercises").mkdir()
+    course = Course(ROOT, tmp_path / "exercises")
+    text, files = after_single_pass(course, course.kata_info("softmax"))
+    assert len(read) == 1
+    assert "katas" not in vars(course)
+    assert f"({read_kata_info(read[0]).title})" in text
+    assert [file.stem for file in files] == [read[0].stem.removeprefix("test_")]

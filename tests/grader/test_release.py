@@ -285,12 +285,29 @@ def test_a_workflow_that_could_not_grade_is_red(host, name, red, release, tmp_pa
     assert release("--host", host).exit_code == 0
     workflow = tmp_path / "out" / ".github" / "workflows" / repository.WORKFLOWS[host]
     for code in range(5):
-        write_script(tmp_path / "bin" / "grade", f"exit {code}")
-        environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
-        command = ["bash", "-e", "-c", step_of(workflow, name)]
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+        ran = run_step(workflow, name, f"echo result=e30= >> $GITHUB_OUTPUT; exit {code}", tmp_path)
         assert (ran.returncode != 0) == (code in red | {3, 4})
         assert ran.stdout.startswith("::error title=Not graded::") == (code in (3, 4))
+
+
+def run_step(workflow, name, script, tmp_path):
+    """Run the step with a script in place of `grade`."""
+    write_script(tmp_path / "bin" / "grade", script)
+    (tmp_path / "output").write_text("")
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "GITHUB_OUTPUT": str(tmp_path / "output")}
+    command = ["bash", "-e", "-c", step_of(workflow, name)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script of GitHub's Linux runners")
+def test_the_step_of_classroom_fails_where_a_file_could_not_be_read(release, tmp_path):
+    assert release("--host", "classroom").exit_code == 0
+    workflow = tmp_path / "out" / ".github" / "workflows" / repository.WORKFLOWS["classroom"]
+    ran = run_step(workflow, "Katas", "exit 2", tmp_path)
+    assert ran.returncode != 0
+    assert ran.stdout == (
+        "::error title=Not graded::A file could not be read, so there is no score. The log says which.\n"
+    )
 
 
 def test_a_stub_that_is_begun_is_not_released(release, tiny_course):

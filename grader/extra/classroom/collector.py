@@ -20,9 +20,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from grader.course.archives import Zip
-from grader.course.catalog import Course, CourseError, shorten
+from grader.course.catalog import MANIFEST, Course, CourseError, shorten
 from grader.course.files import CLASS_LIMITS, LIMITS, Folder, NotReadable, TooLarge
-from grader.course.release_manifest import NAME as MANIFEST
 from grader.course.release_manifest import parse_list
 from grader.course.submission import (
     LARGEST,

@@ -92,7 +92,7 @@ class Executor:
         inspect, meddled = request.inspect, self.meddled
         value = call(request, function, args, kwargs, given, outcome)
         outcome.meddled = self.meddled = meddled or (inspect and restored())
-        outcome.value = self.plain(instrumentation.moved(value, self.device))
+        outcome.value = self.plain(_moved(value, self.device))
         if hold:
             outcome.overwritten = any(_bytes_of(result) != before for result, before, _ in held)
             earlier = [result for result, _, _ in held]
@@ -281,3 +281,11 @@ def _last_place(
                 columns = start, end
         frames = frames.tb_next
     return line, columns
+
+
+def _moved(value: Any, device: str) -> Any:
+    """Move a new module to the device of its inputs; return any other value unchanged."""
+    torch = sys.modules.get("torch")
+    if device != "cpu" and torch is not None and isinstance(value, torch.nn.Module):
+        return value.to(device)
+    return value

@@ -264,11 +264,3 @@ def anatomy(module: Any) -> dict[str, Any]:
         "shared": [names for names in sharing.values() if len(names) > 1],
         "training": bool(module.training),
     }
-
-
-def moved(value: Any, device: str) -> Any:
-    """Move a new module to the device of its inputs; return any other value unchanged."""
-    torch = sys.modules.get("torch")
-    if device != "cpu" and torch is not None and isinstance(value, torch.nn.Module):
-        return value.to(device)
-    return value

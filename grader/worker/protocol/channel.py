@@ -48,6 +48,12 @@ def control(option: int, value: int) -> bool:
     return _libc is not None and int(_libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)) == 0
 
 
+def hide_memory() -> bool:
+    """Forbid other processes, except root's, to read this process's memory and descriptors or to debug it.
+    Return True on success."""
+    return control(PR_SET_DUMPABLE, 0)
+
+
 def die_with_parent(parent: int | None = None) -> None:
     """Have the kernel kill this process when its parent ends. Exit if `parent` has ended already."""
     if control(PR_SET_PDEATHSIG, SIGKILL) and parent not in (None, os.getppid()):

@@ -39,15 +39,15 @@ MAX_NAME = 80  # characters of a class name
 ARRAYS = "arrays"  # in place of a device: tensors are decoded as NumPy arrays
 
 
-class Limits(NamedTuple):
+class MessageLimits(NamedTuple):
     """The most values in lists, tuples and dicts, and the most array entries, of one message."""
 
     values: int
     entries: int
 
 
-FRAME = Limits(20_000, 2**20)  # the largest frame of the course has 105 values and 48,000 entries
-FILE = Limits(1_000_000, MAX_BODY)  # caches and answer keys, which the grader writes itself
+FRAME = MessageLimits(20_000, 2**20)  # the largest frame of the course has 105 values and 48,000 entries
+FILE = MessageLimits(1_000_000, MAX_BODY)  # caches and answer keys, which the grader writes itself
 
 
 class Malformed(Exception):
@@ -106,7 +106,7 @@ class TensorOutline:
 class _Size:
     """Counts the contents of a message; each method raises Malformed if they exceed the limits."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: MessageLimits) -> None:
         self.limits, self.values, self.entries = limits, 0, 0
 
     def add_items(self, items: Any, most: float = math.inf) -> None:
@@ -132,7 +132,7 @@ class _Size:
 
 
 def encode(
-    message: dict[str, Any], limits: Limits = FRAME, gaps: bool = False, as_tensors: bool = False
+    message: dict[str, Any], limits: MessageLimits = FRAME, gaps: bool = False, as_tensors: bool = False
 ) -> tuple[bytes, list[bytes]]:
     """Encode a message as header bytes and array buffers, with the `gaps` between the entries of an array if
     they matter. With `as_tensors`, arrays are decoded as tensors, and NumPy's scalars as numbers. Raises
@@ -147,7 +147,7 @@ def encode(
     return header, encoder.buffers
 
 
-def _check_header(header: bytes, limits: Limits) -> None:
+def _check_header(header: bytes, limits: MessageLimits) -> None:
     """Raise Malformed if the JSON in a header could decode to more values than the limits allow."""
     if len(header) > MAX_HEADER:
         raise Malformed(f"the values take more than {MAX_HEADER >> 20} MiB")
@@ -191,7 +191,7 @@ def _checked_leaf(value: Any) -> Any:
 class _Encoder:
     """Encodes one message: `table` describes its arrays, `buffers` are their bytes."""
 
-    def __init__(self, limits: Limits, gaps: bool, as_tensors: bool) -> None:
+    def __init__(self, limits: MessageLimits, gaps: bool, as_tensors: bool) -> None:
         self.size, self.gaps, self.as_tensors = _Size(limits), gaps, as_tensors
         self.table: list[Any] = []
         self.buffers: list[bytes] = []
@@ -321,7 +321,7 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 
 def decode(
-    header: bytes, body: bytearray, device: str | None = "cpu", limits: Limits = FRAME
+    header: bytes, body: bytearray, device: str | None = "cpu", limits: MessageLimits = FRAME
 ) -> dict[str, Any]:
     """Decode a message from `encode`. Arrays are new and writable. Tensors are on `device`; if it is ARRAYS
     they are arrays, and if it is None Handles. Raises Malformed."""

@@ -10,7 +10,7 @@ import click
 from grader.answer_keys.file import KeyUnusable
 from grader.cases.generation import SEED
 from grader.course import release_manifest
-from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.catalog import Course, CourseError, KataInfo, is_release, shorten
 from grader.course.secret_seed import secret_seed
 from grader.course.state import renamed
 from grader.extra.authoring.release import WORKFLOWS, keys
@@ -161,7 +161,7 @@ def release_course(
 def _require_own_folder(folder: Path) -> None:
     """Raise CourseError for a folder with files that no release wrote. What is hidden may be there, such as
     `.git`, and a text about the repository."""
-    if not folder.is_dir() or release_manifest.is_release(folder):
+    if not folder.is_dir() or is_release(folder):
         return
     others = [name for name in sorted(os.listdir(folder)) if not name.startswith((".", "README", "LICENSE"))]
     if others:

@@ -29,7 +29,7 @@ from jinja2 import Template
 import grader
 from grader.answer_keys.file import VARIABLE, is_sealed, open_keyring
 from grader.course import release_manifest, state
-from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.catalog import Course, CourseError, KataInfo, is_release, shorten
 from grader.course.files import Folder, read_below, read_file, safe_parts, text_of
 from grader.course.state import stub_in
 from grader.course.submission import (
@@ -291,7 +291,7 @@ def update(release: Path, folder: Path) -> ReleaseOutcome:
     """Bring a release into a student's repository. Raises CourseError, also if the first folder differs from
     its own list of files, as a student's does."""
     listed = release_manifest.read_list(release)
-    if not listed or not release_manifest.is_release(folder):
+    if not listed or not is_release(folder):
         raise CourseError(
             f"{shorten(folder if listed else release)} is no release: it has no list of its files."
         )

@@ -1,7 +1,7 @@
 """Restrict a worker process, layer by layer, before it loads a submission.
 
     apply      all layers in their order
-    hardening  environment variables, memory, capabilities, death with the parent
+    hardening  environment variables, command line, capabilities
     landlock   files, TCP, signals; `allowed_paths` lists the files that stay accessible
     seccomp    system calls; `syscalls` has their numbers
     limits     memory, file sizes, processes; `threads` switches thread pools off

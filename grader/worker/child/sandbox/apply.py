@@ -18,7 +18,7 @@ def prepare(wanted: tuple[str, ...]) -> None:
     if "environment" in wanted:
         hardening.forget_environment()
     if "dumpable" in wanted:
-        hardening.hide()
+        channel.hide_memory()
     if "limits" in wanted:
         limits.prepare()
     if "capabilities" in wanted:

@@ -1,4 +1,4 @@
-"""Hide the environment, the command line and the memory of a process, and drop its privileges."""
+"""Hide the environment and the command line of a process, and drop its privileges."""
 
 from __future__ import annotations
 
@@ -8,16 +8,9 @@ import os
 import sys
 
 from grader.worker.protocol import channel
-from grader.worker.protocol.channel import die_with_parent as die_with_parent
 from grader.worker.protocol.messages import environment
 
 CAPABILITIES_VERSION = 0x20080522
-
-
-def hide() -> bool:
-    """Forbid other processes, except root's, to read this process's memory and descriptors or to debug it.
-    Return True on success."""
-    return channel.control(channel.PR_SET_DUMPABLE, 0)
 
 
 def forget_environment() -> None:
