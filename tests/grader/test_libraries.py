@@ -64,6 +64,10 @@ SOFTMAX = """
         ("import numpy as np", "numpy"),
         ("import numpy as np, torch", "numpy"),
         ("import torch\nfrom numpy import exp", "numpy"),
+        ("import numpy as np, torch\ny = torch.ones(1)", "torch"),
+        ("import numpy as np, torch\ny = np.ones(1)", "numpy"),
+        ("import numpy as np, torch\ny = torch.ones(np.int64(1))", "numpy"),
+        ("from torch.nn import functional as F\nimport numpy\ny = F.relu", "torch"),
         ("import importlib\ntorch = importlib.import_module('torch')", "numpy"),
         ("torch = __import__('torch')", "numpy"),
         ("import torchvision", "numpy"),
@@ -71,7 +75,7 @@ SOFTMAX = """
         ("import math", "numpy"),
     ],
 )
-def test_a_submission_is_in_pytorch_if_it_imports_that_and_not_numpy(imports, library):
+def test_a_submission_is_in_pytorch_if_it_uses_that_and_not_numpy(imports, library):
     assert submission(imports).library == library
 
 
