@@ -19,7 +19,7 @@ from grader.course.submission import SubmissionRejected, is_notebook, katas_in
 from grader.formats.account import one_line, paragraphs
 from grader.grading.grader import Graded, isolation_of
 from grader.grading.session import Session, open_session, require_library
-from grader.grading.standings import after_pass, first_needed, is_begun, remembered
+from grader.grading.standings import Standing, after_pass, first_needed, is_begun, remembered
 from grader.report import Isolation, KataReport, Report
 from grader.report_texts import bounded
 from grader.worker.client import Outdated
@@ -53,19 +53,31 @@ def grade_files(
         return _show_welcome(course, options, output, notes)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
+    before = remembered(course) if len(paths) == 1 and options.remembers else []
     with open_session(course, paths, options.remembers, options.grader_settings) as session:
         if options.watch:
             return watch(session, paths, console, options.search_seconds)
         report = _grade_round(session, paths, console, options.search_seconds, notes, unread)
         if output.is_live and len(paths) == 1 and options.remembers:
-            _say_what_is_next(course, paths[0][0], report, console)
+            _say_what_is_next(course, paths[0][0], report, console, before)
         return exit_code(report)
 
 
-def _say_what_is_next(course: Course, info: KataInfo, report: Report, console: Console) -> None:
-    """After a single kata that passes, print the one that comes next."""
+def _say_what_is_next(
+    course: Course, info: KataInfo, report: Report, console: Console, before: list[Standing]
+) -> None:
+    """After a single kata that passes, print what a first pass lets one see, and the kata that comes next."""
     if report.katas[0].status == "passed" and console.separates:
-        text = paragraphs(after_pass(course, info, remembered(course)), console.view.width)
+        from grader.extra.show.demonstration import milestones  # loads what the course shows
+
+        found = remembered(course)
+        is_first = not any(one.info == info and one.has_passed for one in before)
+        passed = [one.info.name for one in found if one.has_passed]
+        lines = [
+            *(milestones(course, info.name, passed) if is_first else ()),
+            after_pass(course, info, found),
+        ]
+        text = "\n".join(paragraphs(line, console.view.width) for line in lines)
         click.echo(linked(text, console.view, [course.stub(one) for one in course.katas.values()]))
 
 
