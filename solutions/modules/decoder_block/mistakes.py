@@ -184,21 +184,6 @@ class _TanhGELU(nn.GELU):
 
 
 @subtle
-class drops_numbers_in_training(_Block):
-    """In evaluation mode all is right, in training mode every call gives another result: there is a dropout.
-    The statement has none; both modes give the same.
-    """
-
-    def __init__(self, d_model, num_heads, d_ff):
-        super().__init__(d_model, num_heads, d_ff)
-        self.drop = nn.Dropout(0.1)
-
-    def forward(self, x):
-        x = x + self.drop(self.attention(self.norm1(x)))
-        return x + self.drop(self.ffn(self.norm2(x)))
-
-
-@subtle
 class approximates_gelu(_Block):
     """Results differ in the fourth digit: GELU is computed by its tanh approximation. The exact one uses the
     normal distribution's own function, erf.
