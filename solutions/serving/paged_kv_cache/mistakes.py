@@ -483,17 +483,3 @@ class numbers_the_sequences_of_all_caches(_Cache):
         self.named = type(self).last
         type(self).last += 1
         return super().allocate()
-
-
-@subtle
-class returns_views_of_the_pool(_Cache):
-    """What gather returned changes once its blocks are given to another sequence: where the blocks of a
-    sequence are neighbours, the result is a view of the pool. A caller may hold it for longer than the
-    sequence lives; copy it."""
-
-    def gather(self, seq_id):
-        slots = self.slots(self.living(seq_id), 0, self.lengths[seq_id])
-        first = slots[0]
-        if slots == list(range(first, first + len(slots))):
-            return tuple(pool[:, first : first + len(slots)] for pool in self.pools)
-        return super().gather(seq_id)
