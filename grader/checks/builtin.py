@@ -33,10 +33,7 @@ SHARING = ("answers_the_same_again", state.EARLIER_CALLS)
 #: The built-in checks that rest on what is measured beside the submission. A law may as well.
 MEASURED = ("leaves_arguments_unchanged", *SHARING, "has_the_right_gradients", "stays_on_the_device")
 AT_RANDOM = "Is something drawn at random, such as by a dropout, or kept between calls?"
-A_TENSOR = (
-    " A file that uses NumPy is judged in NumPy, whose arrays are no tensors; an answer in PyTorch uses"
-    " PyTorch alone."
-)
+A_TENSOR = " A file that uses NumPy is judged in NumPy, whose arrays are no tensors."
 CALL_FAILS = "the call raises in every case that it judges"
 DEVICE_CASES = 3  # an operation on the fake device takes longer than one on the CPU
 
@@ -133,7 +130,7 @@ def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
         call = _call_that_returned(observed.get(found.where.split("[")[0]), seen.calls)
         lost = lost_digits(context.kata.library, dtype, expected.exact, observed)
         text = _one_for_several(seen) or _sentence(found) or lost
-        if found.got == "an object of type Tensor" and "torch" in context.kata.libraries:
+        if found.got == "an object of type Tensor" and context.kata.library == "numpy":
             text += A_TENSOR
         raise seen.complaint(text, _without_result_name(found, observed), call)
 

@@ -391,3 +391,11 @@ def test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks(grader, name
     for mistake, (one, other) in compared(grader, COURSE.kata_info(name), 4).items():
         assert one.failed, mistake
         assert (one.failed, one.score) == (other.failed, other.score), mistake
+
+
+def test_a_tensor_from_a_file_that_uses_numpy_too_is_explained(grader):
+    source = "import numpy as np, torch\ndef softmax(x, axis=-1):\n    return torch.tensor(np.exp(x))\n"
+    messages = {check.name: check.message for check in graded(grader, source).checks}
+    assert messages["agrees_with_reference"].endswith("is judged in NumPy, whose arrays are no tensors.")
+    assert "RemoteObject" not in " ".join(messages.values())
+    assert "gives another answer" not in messages["answers_the_same_again"]
