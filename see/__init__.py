@@ -53,4 +53,15 @@ def record(answers: Answers) -> dict[str, Any]:
     return {"norms": train_norms(), "speech": recorded_speech(SPEECH, answers), "steps": recorded(steps)}
 
 
-SEE = Demonstration(KATAS, TEXTS["titles"], show, record, Path(__file__).parent, SPEECH)
+#: What a first pass lets one see, and in which section.
+MILESTONES = {
+    "sinusoidal_positions": ("Your positions have their clock hands. See each column turn", "embeddings"),
+    "causal_mask": ("Your mask works. See what it hides", "attention"),
+    "multi_head_attention": ("Your heads attend. See where each looks", "stack"),
+    "next_token": ("Your decoder chooses. See between which tokens", "next"),
+    "top_p": ("Your nucleus is cut. Move p and see what stays", "choice"),
+    "beam_search": ("Your search keeps the best. See its tree", "search"),
+    "kv_cache": ("Your cache holds the past. See what a step saves", "cache"),
+}
+
+SEE = Demonstration(KATAS, TEXTS["titles"], show, record, Path(__file__).parent, SPEECH, MILESTONES)

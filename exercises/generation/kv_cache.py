@@ -67,7 +67,8 @@ class KVCache:
 
         k, v:    [B, H, T_new, d_head].
         returns: all keys and all values so far, each [B, H, T, d_head], oldest token
-                 first.
+                 first. They may be views of what the cache holds, which a later append
+                 may write over.
         """
         raise NotImplementedError
 

@@ -10,7 +10,8 @@ of that scale:
              whole number, halves to the even one
 
 What comes back, q * scale, is off by half a scale at most. A row of zeros becomes
-zeros, whatever its scale; that scale is a finite number.
+zeros, whatever its scale; that scale is a finite number. It may be 0: 0 / 0 is NaN, of
+which int8 makes 0 on most machines, so it passes; no standard promises it.
 
 A linear layer quantises its input in the same way, row by row, so that the sum over
 d_in is a sum of products of whole numbers. It is computed exactly, and the two scales

@@ -76,7 +76,8 @@ class PagedKVCache:
     def gather(self, seq_id: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return all keys [H, T, d_head] and values [H, T, d_v] of a sequence.
 
-        It has at least one token.
+        It has at least one token. The result may be a view of the pool: once the
+        sequence is freed, an append may write over it.
         """
         raise NotImplementedError
 

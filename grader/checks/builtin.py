@@ -32,6 +32,8 @@ SHARED = 50
 SHARING = ("answers_the_same_again", state.EARLIER_CALLS)
 #: The built-in checks that rest on what is measured beside the submission. A law may as well.
 MEASURED = ("leaves_arguments_unchanged", *SHARING, "has_the_right_gradients", "stays_on_the_device")
+AT_RANDOM = "Is something drawn at random, such as by a dropout, or kept between calls?"
+A_TENSOR = " A file that uses NumPy is judged in NumPy, whose arrays are no tensors."
 CALL_FAILS = "the call raises in every case that it judges"
 DEVICE_CASES = 3  # an operation on the fake device takes longer than one on the CPU
 
@@ -128,6 +130,8 @@ def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
         call = _call_that_returned(observed.get(found.where.split("[")[0]), seen.calls)
         lost = lost_digits(context.kata.library, dtype, expected.exact, observed)
         text = _one_for_several(seen) or _sentence(found) or lost
+        if found.got == "an object of type Tensor" and context.kata.library == "numpy":
+            text += A_TENSOR
         raise seen.complaint(text, _without_result_name(found, observed), call)
 
 
@@ -228,10 +232,14 @@ def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     if not leaves:
         raise Skip  # Python numbers have no dtype
     for name, wanted, got in leaves:
-        have, due = dtype_name(got), dtype_name(wanted)
+        have, due = _dtype_or_type(got), dtype_name(wanted)
         if have != due:
             text = f"{name} is {have}; it must be {due}.{widening(context.kata.library, have, due)}"
             raise seen.complaint(text, call=_call_that_returned(got, seen.calls))
+
+
+def _dtype_or_type(value: Any) -> str:
+    return describe_type(value) if to_numpy(value) is None else dtype_name(value)
 
 
 def _leaves(seen: Observation, expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any]]:
@@ -280,8 +288,8 @@ def answers_the_same_again(context: CheckContext, case: Case) -> None:
     if held.overwritten:
         raise again.complaint("A call changes the result of an earlier one, which its caller still holds.")
     found = first_difference(first.values, observed, case.precision.tolerance(context.kata.roundings))
-    if found:
-        text = "A second call with the same arguments gives another answer."
+    if found and found.got != found.expected:  # two objects of one type differ in nothing that was seen
+        text = f"A second call with the same arguments gives another answer. {AT_RANDOM}"
         raise again.complaint(text, _without_result_name(found, observed))
 
 

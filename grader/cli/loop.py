@@ -202,7 +202,7 @@ class Loop:
         if is_brief:
             self._print(self._text(report, replace(self.view(), detail="brief")).rstrip())
         else:
-            self._show(change(info, before, now), seconds)
+            self._show(change(info, before, now), seconds, not before.has_passed)
             self._search(graded)
 
     def _is_outdated(self) -> bool:
@@ -235,7 +235,8 @@ class Loop:
 
     # --- what is shown ---
 
-    def _show(self, changed: str, seconds: float) -> None:
+    def _show(self, changed: str, seconds: float, is_first: bool) -> None:
+        """Show the report, and after a first pass what it lets one see."""
         assert self.report is not None
         if self.clears:
             click.echo(CLEAR, nl=False, color=True)  # or else click removes the sequence
@@ -250,27 +251,17 @@ class Loop:
         if self.report.status == "passed":
             lines += ["", *words(shown(self.report), view.width)]
             lines += words(self._other_way(), view.width)
-            lines += words(self._lesson(), view.width)
+            for line in self._milestones() if is_first else ():
+                lines += words(line, view.width)
             lines += words(after_pass(self.course, self.current, found), view.width)
         self._print("\n".join(lines))
         self._show_keys()
 
-    def _lesson(self) -> str:
-        """Return how near the student's model is to a text, or how to see what the current kata's function
-        does in one; "" if nothing shows it."""
-        from grader.extra.show.demonstration import speech_in  # loads what the course shows
+    def _milestones(self) -> list[str]:
+        from grader.extra.show.demonstration import milestones  # loads what the course shows
 
-        speech = speech_in(self.course)
-        if speech is None:
-            return ""
-        name, is_part = self.current.name, self.current.name in speech.parts
-        passed = [part for part in speech.parts if self.standings[part].has_passed]
-        if len(passed) < len(speech.parts):
-            more = f"{len(passed)} of {len(speech.parts)} until your model speaks: grade speak"
-            return more if is_part else ""
-        if part := speech.lessons.get(name):
-            return f"See what it does in a text: grade speak --without {part}"
-        return "Your model speaks: grade speak" if is_part else ""
+        passed = [name for name, one in self.standings.items() if one.has_passed]
+        return milestones(self.course, self.current.name, passed)
 
     def _other_way(self) -> str:
         """Return another way to write the current kata, from its variants or from the answer key."""

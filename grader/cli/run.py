@@ -15,6 +15,7 @@ import click
 from grader.cli.console import POLL_SECONDS, Console, ReportOutput, SavedFiles, linked, view_of, welcome
 from grader.cli.options import FAILED, NO_KATAS, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected, is_notebook, katas_in
 from grader.formats.account import one_line, paragraphs
 from grader.grading.grader import Graded, isolation_of
@@ -53,20 +54,35 @@ def grade_files(
         return _show_welcome(course, options, output, notes)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
+    had_passed = len(paths) == 1 and options.remembers and _has_passed(course, paths[0][0])
     with open_session(course, paths, options.remembers, options.grader_settings) as session:
         if options.watch:
             return watch(session, paths, console, options.search_seconds)
         report = _grade_round(session, paths, console, options.search_seconds, notes, unread)
         if output.is_live and len(paths) == 1 and options.remembers:
-            _say_what_is_next(course, paths[0][0], report, console)
+            _say_what_is_next(course, paths[0][0], report, console, not had_passed)
         return exit_code(report)
 
 
-def _say_what_is_next(course: Course, info: KataInfo, report: Report, console: Console) -> None:
-    """After a single kata that passes, print the one that comes next."""
-    if report.katas[0].status == "passed" and console.separates:
-        text, files = after_single_pass(course, info)
-        click.echo(linked(paragraphs(text, console.view.width), console.view, files))
+def _has_passed(course: Course, info: KataInfo) -> bool:
+    return CourseState(course).kata(info.name).has_passed
+
+
+def _say_what_is_next(
+    course: Course, info: KataInfo, report: Report, console: Console, is_first: bool
+) -> None:
+    """After a single kata that passes, print what a first pass lets one see, and the kata that comes next."""
+    if report.katas[0].status != "passed" or not console.separates:
+        return
+    seen: list[str] = []
+    if is_first:
+        from grader.extra.show.demonstration import milestones  # loads what the course shows
+
+        known = CourseState(course).katas()
+        seen = milestones(course, info.name, [name for name in known if known[name].has_passed])
+    text, files = after_single_pass(course, info)
+    text = "\n".join(paragraphs(line, console.view.width) for line in [*seen, text])
+    click.echo(linked(text, console.view, files))
 
 
 def _chosen_files(

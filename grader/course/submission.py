@@ -234,22 +234,30 @@ class Submission:
 
 
 def library_of(info: KataInfo, source: str) -> str:
-    """Return PyTorch if a source imports that and not NumPy, and the kata may be answered in it; else the
-    kata's own library, also for a source that is no Python."""
+    """Return PyTorch if a source uses that and not NumPy, and the kata may be answered in it; else the kata's
+    own library, also for a source that is no Python. A package that is imported and never named is not used,
+    if another one is."""
     if len(info.libraries) < 2 or "torch" not in source:
         return info.library
     try:
-        imported = _imported(ast.parse(source))
+        tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return info.library
-    return "torch" if "torch" in imported and "numpy" not in imported else info.library
+    imported = _imported(tree)
+    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used = {package for name, package in imported.items() if name in named} or {*imported.values()}
+    return "torch" if "torch" in used and "numpy" not in used else info.library
 
 
-def _imported(tree: ast.Module) -> set[str]:
-    """Return the names of the packages that a module imports by statements."""
-    names = [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]
-    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return {name.partition(".")[0] for name in names}
+def _imported(tree: ast.Module) -> dict[str, str]:
+    """Return the names that a module binds by imports, with the package that each comes from."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                path = (getattr(node, "module", None) or alias.name).partition(".")[0]
+                found[alias.asname or alias.name.partition(".")[0]] = path
+    return found
 
 
 def unwritten_parts(source: str, names: Sequence[str]) -> dict[str, range]:

@@ -405,6 +405,7 @@ KEYWORDS_OF = {
 }
 
 
+MOST_OPERANDS = 5  # of an expression whose brackets are put elsewhere
 VALUES = ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare
 MOST_NAMES = 10
 
@@ -561,6 +562,8 @@ class Additions:
         if isinstance(node, ast.BinOp) and ast.unparse(node.left) == (same := ast.unparse(node.right)):
             twice = (pattern for pattern in ALONE[self.library] if pattern.count("{0}") == 2)
             yield from expressions(pattern.replace("{0}", same) for pattern in twice)
+        if isinstance(node, ast.BinOp):
+            yield from bracketed_otherwise(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             yield expression(INFINITE[self.library])  # for a large negative number
         yield from other_number(node)
@@ -729,6 +732,31 @@ def other_number(node: ast.AST) -> Iterator[ast.AST]:
         near = [value / 2, value / 10, value * 10, -value, -2, 2, 0, 1, 0.5]
         near += [value + 2, value - 2] if isinstance(value, int) and value < SMALLEST_SIZE else []
         yield from (expression(repr(int(v) if type(value) is int and v == int(v) else v)) for v in near)
+
+
+def in_reading_order(node: ast.expr) -> list[Any]:
+    """Return the operands of an arithmetic expression and the operators between them, brackets left out."""
+    if not isinstance(node, ast.BinOp):
+        return [node]
+    return [*in_reading_order(node.left), node.op, *in_reading_order(node.right)]
+
+
+def bracketed_otherwise(node: ast.BinOp) -> Iterator[ast.expr]:
+    """Yield the expression with its brackets in other places, if it has few operands."""
+    parts = in_reading_order(node)
+    if 3 < len(parts) <= 2 * MOST_OPERANDS:
+        yield from (other for other in _bracketings(parts) if ast.dump(other) != ast.dump(node))
+
+
+def _bracketings(parts: list[Any]) -> Iterator[ast.expr]:
+    if len(parts) == 1:
+        yield parts[0]
+    for at in range(1, len(parts), 2):
+        op = parts[at]
+        for left, right in product(_bracketings(parts[:at]), _bracketings(parts[at + 1 :])):
+            is_same = isinstance(op, ast.Add | ast.Mult) and isinstance(getattr(right, "op", None), type(op))
+            if not is_same:  # a + (b + c) is (a + b) + c
+                yield ast.BinOp(left, op, right)
 
 
 def other_operator(node: ast.AST) -> Iterator[ast.AST]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 from typing import Any
 
-from grader.edits.additions import Additions
+from grader.edits.additions import Additions, in_reading_order
 from grader.edits.context import name_of, names_in
 from grader.edits.walk import Edit, Spot, slips_at, spots
 
@@ -327,6 +327,8 @@ def _kind_of_nodes(old: Any, new: Any) -> str:
             return "a sign" if isinstance(outer.op, ast.USub) else "a negation"
         if isinstance(outer, ast.BoolOp | ast.IfExp):
             return "a condition"
+    if _is_bracketed_otherwise(old, new):
+        return "where brackets stand"
     if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and old.left is new.right:
         return "the order of two operands"
     if isinstance(old, ast.Name) and isinstance(new, ast.Name):
@@ -338,6 +340,13 @@ def _kind_of_nodes(old: Any, new: Any) -> str:
                 if name in names:
                     return kind
     return ""
+
+
+def _is_bracketed_otherwise(old: Any, new: Any) -> bool:
+    if not (isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp)):
+        return False
+    parts, others = in_reading_order(old), in_reading_order(new)
+    return [*map(id, parts)] == [*map(id, others)]
 
 
 def _kind_by_position(change: _Change) -> str:

@@ -135,13 +135,15 @@ NESTED = re.compile(r"[\[…]")  # what follows the name of a variable that hold
 SHORT_NAMES = {"a", "t", "device"}  # of what makes the arrays of a call that has its values in it
 MOST_CALLS = 8  # of a call that is shown without its values
 UNWRITTEN = "This part is not written yet"
-#: Checks that ask again what others ask, in another dtype, layout or order. They show least of what is wrong.
+#: Checks that ask again what others ask, in another dtype, layout or order, or what follows from it, such as
+#: gradients. They show least of what is wrong.
 VARIATIONS = {
     "float64_keeps_its_digits",
     "any_memory_layout",
     "earlier_calls_change_nothing",
     "answers_the_same_again",
     "stays_on_the_device",
+    "has_the_right_gradients",
 }
 #: The commands that lead on from a report, by what they show.
 COMMANDS = {"hint": "grade hint {}", "call": "grade {} --snippet", "full": "grade {} --full"}
@@ -347,7 +349,7 @@ def _reason(check: CheckReport) -> object:
         return check.mistake.id
     if check.place:
         return check.place.line, check.message.partition(":")[0]
-    if check.status != "failed" or check.expected is None:
+    if check.message or check.status != "failed" or check.expected is None:
         return check.status, check.message or check.name
     return check.call, tuple((check.counterexample or {}).items()), check.got
 
@@ -358,7 +360,9 @@ def _shows_little(check: CheckReport) -> tuple[bool, bool, bool]:
 
 
 def _rank(check: CheckReport) -> tuple[int, bool]:
-    kind = 1 if check.status != "failed" else 2 if check.message else 3
+    if check.name == "answers_the_same_again" and check.expected is not None and not named(check):
+        return 0, True  # what differs at each call says little of the formula
+    kind = 1 if check.status != "failed" else 2 if check.message and check.name not in VARIATIONS else 3
     return 0 if named(check) else kind, check.name in VARIATIONS
 
 

@@ -64,6 +64,10 @@ SOFTMAX = """
         ("import numpy as np", "numpy"),
         ("import numpy as np, torch", "numpy"),
         ("import torch\nfrom numpy import exp", "numpy"),
+        ("import numpy as np, torch\ny = torch.ones(1)", "torch"),
+        ("import numpy as np, torch\ny = np.ones(1)", "numpy"),
+        ("import numpy as np, torch\ny = torch.ones(np.int64(1))", "numpy"),
+        ("from torch.nn import functional as F\nimport numpy\ny = F.relu", "torch"),
         ("import importlib\ntorch = importlib.import_module('torch')", "numpy"),
         ("torch = __import__('torch')", "numpy"),
         ("import torchvision", "numpy"),
@@ -71,7 +75,7 @@ SOFTMAX = """
         ("import math", "numpy"),
     ],
 )
-def test_a_submission_is_in_pytorch_if_it_imports_that_and_not_numpy(imports, library):
+def test_a_submission_is_in_pytorch_if_it_uses_that_and_not_numpy(imports, library):
     assert submission(imports).library == library
 
 
@@ -387,3 +391,11 @@ def test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks(grader, name
     for mistake, (one, other) in compared(grader, COURSE.kata_info(name), 4).items():
         assert one.failed, mistake
         assert (one.failed, one.score) == (other.failed, other.score), mistake
+
+
+def test_a_tensor_from_a_file_that_uses_numpy_too_is_explained(grader):
+    source = "import numpy as np, torch\ndef softmax(x, axis=-1):\n    return torch.tensor(np.exp(x))\n"
+    messages = {check.name: check.message for check in graded(grader, source).checks}
+    assert messages["agrees_with_reference"].endswith("is judged in NumPy, whose arrays are no tensors.")
+    assert "RemoteObject" not in " ".join(messages.values())
+    assert "gives another answer" not in messages["answers_the_same_again"]

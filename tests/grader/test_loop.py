@@ -264,14 +264,20 @@ def test_a_new_save_ends_a_running_grading(run, save, monkeypatch):
     assert "all 9 checks hold" in told
 
 
-def test_a_pass_says_how_near_the_model_is_to_a_text(run, save, monkeypatch):
+def test_a_first_pass_says_what_it_lets_one_see(run, save, course, monkeypatch):
     from grader.extra.show import demonstration
+
+    seen = SimpleNamespace(milestones={"double": ("Your numbers double. See them", "numbers")})
+    monkeypatch.setattr(demonstration, "open_demonstration", lambda _: seen)
 
     def speech(parts, lessons):
         monkeypatch.setattr(
             demonstration, "speech_in", lambda _: SimpleNamespace(parts=parts, lessons=lessons)
         )
-        return run(save(WRONG), None, save(RIGHT), None)
+        (course.root / ".dojo/state.json").unlink(missing_ok=True)
+        told = run(save(WRONG), None, save(RIGHT), None, save(RIGHT + "\n"), None)
+        assert told.count("Your numbers double. See them: grade see numbers") == 1  # after the first pass
+        return told
 
     assert "1 of 2 until your model speaks: grade speak" in speech(["double", "center"], {"double": "mask"})
     assert "until your model speaks" not in speech(["center"], {})

@@ -252,6 +252,15 @@ def test_a_statement_before_a_return_is_no_missing_return():
     assert place_of_edit(edit).kind == "a missing step"
 
 
+def test_brackets_are_put_elsewhere():
+    tree = ast.parse("def f(gamma, x, mean, spread):\n    return gamma * x - mean / spread, x + y + z\n")
+    edits = list(ranked(tree, "numpy", Trace()))
+    right = next(edit for edit in edits if "gamma * ((x - mean) / spread)" in edit.source(tree))
+    place = place_of_edit(right)
+    assert (place.line, place.kind) == (2, "where brackets stand")
+    assert not any("x + (y + z)" in edit.source(tree) for edit in edits)
+
+
 SQUARE = """
     import numpy as np
 

@@ -377,6 +377,15 @@ def speak(folder, *words):
     return CliRunner().invoke(command, ["--speak", "--course", str(folder), *words])
 
 
+def test_until_its_parts_pass_each_option_is_shown_or_said_to_wait(own_course):
+    result = speak(own_course(), "--without", "mask")
+    assert "Without the mask: each token also sees those behind it" in result.stdout.replace("\n", " ")
+    assert "One morning, the fisher promised a golden" in result.stdout
+    result = speak(own_course(), "once", "--with", "cache", "--without", "mask", "--without", "norm")
+    told = 'this has no effect: "once", --with cache, --without mask and --without norm.'
+    assert told in result.stdout.replace("\n", " ")
+
+
 def test_until_its_parts_pass_a_recorded_text_is_shown(own_course):
     result = speak(own_course("layer_norm", "feed_forward"))
     assert result.exit_code == 0

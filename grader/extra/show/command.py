@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,6 +29,7 @@ from grader.extra.show.sections import Section, render_text
 from grader.extra.show.speech import Silent, Speaker, Speech, Token, Wish, measured, prompt_of
 from grader.formats.account import paragraphs
 from grader.formats.terminal import View
+from grader.grading.standings import listed
 from grader.report_texts import harmless
 
 
@@ -107,7 +109,7 @@ def write_text(
     view, settings = view_of(options), options.grader_settings
     with Speaker(course, speech, mine, options.remembers, show_start, settings) as speaker:
         if missing := speaker.missing():
-            _show_recorded(speech, recording, missing, view)
+            _show_recorded(speech, wish, recording, missing, view)
         else:
             _write(speaker, wish, recording, view, inside)
     return PASSED
@@ -134,11 +136,23 @@ def _wish_of(
     return wish
 
 
-def _show_recorded(speech: Speech, recording: dict[str, str], missing: Sequence[str], view: View) -> None:
-    """Say what is to be done before the student's own functions write, and show what the references write."""
+def _show_recorded(
+    speech: Speech, wish: Wish, recording: dict[str, Any], missing: Sequence[str], view: View
+) -> None:
+    """Say what is to be done before the student's own functions write. Show what the references write, with
+    all parts and without the one that is left out."""
     lines = [f"{speech.to_go(missing)} Next: grade {missing[0]}"]
+    waits = [f'"{wish.prompt}"'] if wish.prompt else []
+    waits += [f"--with {name}" for name in (wish.way, *wish.settings) if name]
+    parts = recording.get("without", {})
+    shows = len(wish.without) == 1 and wish.without[0] in parts
+    waits += [] if shows else [f"--without {name}" for name in wish.without]
+    if waits:
+        lines.append(f"Until your own functions write, this has no effect: {listed(waits)}.")
     if recording:
         lines += ["", view.paint("Recorded, from the course's own functions:", DIM), "", recording["text"]]
+        if shows:
+            lines += ["", *speech.left_out(wish), "", parts[wish.without[0]]]
     click.echo("\n".join(paragraphs(line, view.width) for line in lines), color=view.colour)
 
 

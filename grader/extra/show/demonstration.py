@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,8 @@ class Demonstration:
     `show` returns the sections, given the answers, the recording (empty if there is none) and the text of
     `--tokens`. `record` returns what is to be recorded, given the references as answers. `folder` holds the
     recording, and a page.js and a page.css if the page has parts of its own. With a `speech` the functions
-    write a text.
+    write a text. `milestones` says in a sentence what a kata lets one see when it first passes, and where:
+    the name of a section.
     """
 
     katas: Functions
@@ -52,6 +53,7 @@ class Demonstration:
     record: Callable[[Answers], dict[str, Any]]
     folder: Path
     speech: Speech | None = None
+    milestones: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -70,6 +72,26 @@ def speech_in(course: Course) -> Speech | None:
         return speech_of(open_demonstration(course), course)
     except (CourseError, KataError):
         return None
+
+
+def milestones(course: Course, name: str, passed: Collection[str]) -> list[str]:
+    """Return what a kata that has passed for the first time lets one see, and how near the katas that have
+    `passed` are to a text, each with its command."""
+    try:
+        demonstration = open_demonstration(course)
+    except (CourseError, KataError):
+        return []
+    seen = demonstration.milestones.get(name)
+    lines = [f"{seen[0]}: grade see {seen[1]}"] if seen else []
+    speech = speech_in(course)
+    if speech is None:
+        return lines
+    done, part = sum(one in passed for one in speech.parts), speech.lessons.get(name)
+    if done < len(speech.parts):
+        told = f"{done} of {len(speech.parts)} until your model speaks: grade speak"
+        return lines + [told] * (name in speech.parts)
+    lines += ["Your model speaks: grade speak"] * (name in speech.parts)
+    return lines + [f"See what it does in a text: grade speak --without {part}"] * bool(part)
 
 
 def speech_of(demonstration: Demonstration, course: Course) -> Speech:

@@ -246,6 +246,16 @@ def forgets_the_norm_before_self_attention(x, memory, params, num_heads):
     return _layer(x, memory, params, num_heads, norms=(_plain, _norm, _norm))
 
 
+def normalises_the_queries_alone(x, memory, params, num_heads):
+    """The self-attention asks with normalised rows, and reads keys and values from x as it came. Queries,
+    keys and values of a self-attention are made from the same rows; check both of its inputs."""
+
+    def attend(x_q, x_kv, weights, num_heads, visible=None):
+        return _attend(x_q, x_kv if visible is None else x, weights, num_heads, visible)
+
+    return _layer(x, memory, params, num_heads, attend=attend)
+
+
 def forgets_the_norm_before_cross_attention(x, memory, params, num_heads):
     """The size of x sharpens or flattens the attention to the memory. The queries of the cross-attention
     are made from the stream as it is. Check that all three sublayers are given a normalised row."""

@@ -77,6 +77,14 @@ def measures_the_spread_from_zero(x, gamma, beta, eps=1e-5):
     return gamma * centred / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) + beta
 
 
+def divides_the_mean_alone(x, gamma, beta, eps=1e-5):
+    """The mean is divided by the spread and x is not: a division comes before a subtraction. Check the
+    brackets around what is divided, x less its mean.
+    """
+    mean = x.mean(axis=-1, keepdims=True)
+    return gamma * x - mean / np.sqrt(x.var(axis=-1, keepdims=True) + eps) + beta
+
+
 @crude
 def normalises_over_the_first_axis(x, gamma, beta, eps=1e-5):
     """A token's result changes with the other rows: mean and variance run over the batch, as in batch norm.

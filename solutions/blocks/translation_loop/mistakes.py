@@ -49,8 +49,8 @@ def fills_up_with_the_end(next_logits, start_id, end_id, max_steps=10):
 
 
 def counts_the_start_as_a_step(next_logits, start_id, end_id, max_steps=10):
-    """Long sentences are one id too short: the limit was compared with the length of the list, and the start
-    token is in the list without having been generated."""
+    """Long sentences are one id too short. max_steps counts the generated ids alone, without the start token.
+    Check what the limit is compared with."""
     return _translate(next_logits, start_id, end_id, max(max_steps - 1, 0))
 
 

@@ -133,6 +133,18 @@ class normalises_the_memory(_Layer):
         return self.cross_attn(h, self.norm2(memory), read)
 
 
+class normalises_the_queries_alone(_Layer):
+    """The self-attention asks with normalised rows, and reads keys and values from x as it came. Queries,
+    keys and values of a self-attention are made from the same rows; check both of its inputs.
+    """
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
+        x = self._add(x, self.self_attn(self.norm1(x), x, own))
+        x = self._add(x, self._cross(self.norm2(x), memory, read))
+        return self._add(x, self.ffn(self.norm3(x)))
+
+
 class uses_norms_in_another_order(_Layer):
     """norm2 and norm3 have changed places. With fresh weights all norms are alike, so it shows only once they
     are trained or loaded: norm1, norm2 and norm3 stand in front of the sublayers in their order.

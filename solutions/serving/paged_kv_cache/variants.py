@@ -281,3 +281,55 @@ class slots_kept_in_a_list:
             for block in self._known(seq_id)[0]:
                 heapq.heappush(self.heap, block)
             self.tables[seq_id] = self.slots[seq_id] = None
+
+
+class views_where_blocks_are_neighbours:
+    """A pool of slots; what is gathered is a view of it where the blocks of a sequence are neighbours."""
+
+    def __init__(self, num_blocks, block_size):
+        self.size, self.free_blocks, self.living, self.named = block_size, list(range(num_blocks)), {}, 0
+        self.slots, self.pools = num_blocks * block_size, None
+
+    @property
+    def num_free_blocks(self):
+        return len(self.free_blocks)
+
+    def allocate(self):
+        self.named += 1
+        self.living[self.named] = [[], 0]
+        return self.named
+
+    def _of(self, seq_id):
+        if seq_id not in self.living:
+            raise ValueError(seq_id)
+        return self.living[seq_id]
+
+    def append(self, seq_id, k, v):
+        table, start = self._of(seq_id)
+        stop = start + k.shape[1]
+        needed = -(-stop // self.size) - len(table)
+        if needed > len(self.free_blocks):
+            raise ValueError("full")
+        if self.pools is None:
+            self.pools = [x.new_zeros(x.shape[0], self.slots, x.shape[2]) for x in (k, v)]
+        table += [self.free_blocks.pop(0) for _ in range(needed)]
+        self.living[seq_id][1] = stop
+        for pool, x in zip(self.pools, (k, v), strict=True):
+            pool[:, self._places(table, stop)[start:]] = x
+
+    def _places(self, table, stop):
+        return [table[t // self.size] * self.size + t % self.size for t in range(stop)]
+
+    def gather(self, seq_id):
+        table, length = self._of(seq_id)
+        places = self._places(table, length)
+        if places == list(range(places[0], places[0] + length)):
+            return tuple(pool.narrow(1, places[0], length) for pool in self.pools)
+        return tuple(pool[:, places] for pool in self.pools)
+
+    def block_table(self, seq_id):
+        return list(self._of(seq_id)[0])
+
+    def free(self, seq_id):
+        self.free_blocks += self._of(seq_id)[0]
+        del self.living[seq_id]

@@ -140,7 +140,9 @@ def observe(student, x_dec, x_enc, w_q, w_k, w_v):
 def attend(student, x_dec, x_enc, w_q, w_k, w_v):
     """The pair that comes back, once both have their shapes."""
     pair = student.cross_attention(x_dec, x_enc, w_q, w_k, w_v)
-    expect.true(isinstance(pair, tuple | list) and len(pair) == 2, "The result is a pair, (output, weights).")
+    expect.true(
+        isinstance(pair, tuple | list) and len(pair) == 2, "The result must be a pair, (output, weights)."
+    )
     due = (*x_dec.shape[:2], w_v.shape[1]), (*x_dec.shape[:2], x_enc.shape[1])
     for name, part, shape in zip(("output", "weights"), pair, due, strict=True):
         found = getattr(part, "shape", None)

@@ -189,12 +189,8 @@ def test_blocks_stand_side_by_side(student, heads):
 @KATA.law(points=0.5)
 def test_merging_undoes_splitting(student, x, num_heads):
     """Merging the heads of x gives x again."""
-    restored = merge(student, split(student, x, num_heads))
-    if not np.array_equal(restored, x):  # the last call is the one that the report shows
-        heads = x.reshape(*x.shape[:2], num_heads, -1).swapaxes(1, 2)
-        expect.equal(split(student, x, num_heads), heads, f"split_heads(x, {num_heads})")
-        expect.equal(merge(student, heads), x, "merge_heads of the heads of x")
-    expect.equal(restored, x, f"merge_heads(split_heads(x, {num_heads}))")
+    heads = x.reshape(*x.shape[:2], num_heads, -1).swapaxes(1, 2)
+    expect.equal(merge(student, heads), x, "merge_heads of the heads of x")
 
 
 @KATA.law(points=0.5)

@@ -268,7 +268,9 @@ def observe(student, q, k, v, mask):
 def attend(student, q, k, v, mask=None):
     """The pair that comes back, once both have their shapes."""
     pair = call(student, q, k, v, mask)
-    expect.true(isinstance(pair, tuple | list) and len(pair) == 2, "The result is a pair, (output, weights).")
+    expect.true(
+        isinstance(pair, tuple | list) and len(pair) == 2, "The result must be a pair, (output, weights)."
+    )
     due = (*q.shape[:-1], v.shape[-1]), (*q.shape[:-1], k.shape[-2])
     for name, part, shape in zip(("output", "weights"), pair, due, strict=True):
         found = getattr(part, "shape", None)

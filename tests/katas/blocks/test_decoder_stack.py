@@ -90,7 +90,7 @@ def run(student, x, memory, layers, num_heads):
     expect.true(len(states) == len(layers) + 1, f"{due}; {len(states)} came back.")
     for index, state in enumerate(states):
         shaped_like_x = getattr(state, "shape", None) == x.shape
-        expect.true(shaped_like_x, f"h_{index} is an array shaped like x, {x.shape}.")
+        expect.true(shaped_like_x, f"h_{index} must be an array shaped like x, {x.shape}.")
     return list(states)
 
 

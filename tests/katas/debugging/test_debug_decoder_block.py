@@ -90,7 +90,8 @@ def run(block, x):
     """The block's result, once it is known to be shaped like x."""
     result = block(x)
     expect.true(
-        getattr(result, "shape", None) == x.shape, f"The result is a tensor shaped like x, {tuple(x.shape)}."
+        getattr(result, "shape", None) == x.shape,
+        f"The result must be a tensor shaped like x, {tuple(x.shape)}.",
     )
     return result
 

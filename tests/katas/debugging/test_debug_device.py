@@ -188,7 +188,7 @@ def test_later_tokens_change_nothing_earlier(student, d_model, max_len, weights,
     before, after = module(x), module(torch.cat([x[:, :cut], future], dim=1))
     for result in (before, after):
         expect.true(
-            getattr(result, "shape", None) == x.shape, f"The result is shaped like x, {tuple(x.shape)}."
+            getattr(result, "shape", None) == x.shape, f"The result must be shaped like x, {tuple(x.shape)}."
         )
     what = f"the result ahead of token {cut}, after the tokens from there on changed,"
     expect.close(after[:, :cut], before[:, :cut], what, terms=3 * d_model, roundings=4)

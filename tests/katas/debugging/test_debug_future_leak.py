@@ -116,7 +116,9 @@ def weighed(student, scores):
     """The weights, once they are known to be an array like the scores."""
     weights = student.causal_attention_weights(scores)
     shape = getattr(weights, "shape", None)
-    expect.true(shape == scores.shape, f"The weights are an array like scores, here {list(scores.shape)}.")
+    expect.true(
+        shape == scores.shape, f"The weights must be an array like scores, here {list(scores.shape)}."
+    )
     return weights
 
 

@@ -137,7 +137,9 @@ def attended(student, x, w_q, w_k, w_v):
     """The output, once it is known to be an array [T, d_v]."""
     output = student.masked_attention(x, w_q, w_k, w_v)
     due = (len(x), w_v.shape[1])
-    expect.true(getattr(output, "shape", None) == due, f"The output is an array [T, d_v], here {list(due)}.")
+    expect.true(
+        getattr(output, "shape", None) == due, f"The output must be an array [T, d_v], here {list(due)}."
+    )
     return output
 
 

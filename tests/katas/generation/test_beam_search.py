@@ -173,10 +173,10 @@ def found(student, tree, prompt, beam_size, max_new_tokens, eos_id):
     """The new tokens and the total, once it is known that they are a list after the prompt, and a float."""
     answer = search(student, tree, prompt, beam_size, max_new_tokens, eos_id)
     pair = isinstance(answer, tuple | list) and len(answer) == 2
-    expect.true(pair, "The result is a pair, the ids of the best beam and their log-probability.")
+    expect.true(pair, "The result must be a pair, the ids of the best beam and their log-probability.")
     ids, total = answer
-    expect.true(isinstance(ids, list | tuple), "The ids are a list.")
-    expect.true(isinstance(total, float | np.floating), "The log-probability is a float.")
+    expect.true(isinstance(ids, list | tuple), "The ids must be a list.")
+    expect.true(isinstance(total, float | np.floating), "The log-probability must be a float.")
     expect.equal(ids[: len(prompt)], prompt, "the beginning of the ids")
     return list(ids[len(prompt) :]), total
 

@@ -221,7 +221,9 @@ def test_going_on_is_going_through(student, table, ids, first, max_new_tokens, c
     """Generating some tokens and then, from that text, some more gives what one call gives."""
     model = student.build(MODEL, "Model", table, False)
     text = generated(student, model, ids, first, context_length, None)
-    expect.true(text.shape[1] == ids.shape[1] + first, f"Without eos_id the result has {first} new ids.")
+    expect.true(
+        text.shape[1] == ids.shape[1] + first, f"Without eos_id the result must have {first} new ids."
+    )
     in_two = generated(student, model, text, max_new_tokens, context_length, None)
     at_once = generated(student, model, ids, first + max_new_tokens, context_length, None)
     expect.equal(in_two, at_once, f"the text of {first} new ids, continued by {max_new_tokens},")
@@ -251,12 +253,12 @@ def test_rows_end_and_the_loop_with_them(student, table, ids, max_new_tokens, co
     ended = (new == eos_id).cumsum(dim=1) > 0
     expect.true(
         not (ended[:, :-1] & (new[:, 1:] != eos_id)).any(),
-        f"A row that has generated eos_id={eos_id} holds nothing but eos_id behind it.",
+        f"A row that has generated eos_id={eos_id} must hold nothing but eos_id behind it.",
     )
     due = f"After {steps} of {max_new_tokens} steps the loop is over, so all rows have ended. One had not."
     expect.true(steps == max_new_tokens or (steps > 0 and ended[:, -1].all()), due)
     late = bool(ended[:, :-1].all(dim=0).any())
-    expect.true(not late, "Once all rows have generated eos_id, nothing is appended.")
+    expect.true(not late, "Once all rows have generated eos_id, nothing may be appended.")
 
 
 def prompts_with_an_end(draw):
@@ -323,7 +325,7 @@ def test_model_is_in_evaluation_mode(student, ids, max_new_tokens, training):
     text = generated(student, witness, ids, max_new_tokens, 4, None)
     new = text[:, ids.shape[1] :]
     expect.true(not (new == 1).any(), "The model ran in training mode; it is due to run in evaluation mode.")
-    expect.true(not new.any(), "Evaluation mode reaches every submodule. One was in training mode.")
+    expect.true(not new.any(), "Evaluation mode must reach every submodule. One was in training mode.")
 
 
 @KATA.law(points=0.5, cases=modes)
@@ -333,10 +335,10 @@ def test_gradients_are_disabled(student, ids, max_new_tokens, training):
     text = generated(student, witness, ids, max_new_tokens, 4, None)
     expect.true(
         not text[:, ids.shape[1] :].any(),
-        "The model runs with gradients disabled. Its logits came with a history for autograd.",
+        "The model must run with gradients disabled. Its logits came with a history for autograd.",
     )
     expect.true(
-        student.build(WITNESS, "records_gradients"), "After the call, gradients are enabled as they were."
+        student.build(WITNESS, "records_gradients"), "After the call, gradients must be enabled as they were."
     )
 
 
@@ -353,7 +355,7 @@ def test_mode_is_restored(student, table, ids, max_new_tokens, context_length, e
         generate(student, model, ids, max_new_tokens, context_length, end)
         expect.true(
             model.training == training,
-            f"model.training was {training} before the call, and after {way} it is so again.",
+            f"model.training was {training} before the call, and after {way} it must be so again.",
         )
 
 

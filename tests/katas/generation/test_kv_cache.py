@@ -159,7 +159,7 @@ def functions(student):
 def test_any_cutting_gives_the_same(student, x, w_qkv, w_out, num_heads, pieces):
     """A sequence gives the same outputs whole as cut into pieces."""
     [whole] = outputs(student, x, w_qkv, w_out, num_heads, [x.shape[1]])
-    expect.true(getattr(whole, "shape", None) == x.shape, "The output has the shape of x.")
+    expect.true(getattr(whole, "shape", None) == x.shape, "The output must have the shape of x.")
     cut = outputs(student, x, w_qkv, w_out, num_heads, pieces)
     expected = [whole[:, start:stop] for start, stop in spans(pieces)]
     what = f"the output of each piece, cut {pieces}, against the same tokens fed at once,"
@@ -216,9 +216,9 @@ def test_no_token_sees_a_later_one(student, x, w_qkv, w_out, num_heads, pieces):
     changed = x.clone()
     changed[:, -1] = 1 - x[:, -1]
     before = outputs(student, x, w_qkv, w_out, num_heads, pieces)[-1]
-    expect.true(getattr(before, "ndim", 0) == 3, "The output has three axes, [B, T_new, d_model].")
+    expect.true(getattr(before, "ndim", 0) == 3, "The output must have three axes, [B, T_new, d_model].")
     after = outputs(student, changed, w_qkv, w_out, num_heads, pieces)[-1]
-    expect.true(getattr(after, "ndim", 0) == 3, "The output has three axes, [B, T_new, d_model].")
+    expect.true(getattr(after, "ndim", 0) == 3, "The output must have three axes, [B, T_new, d_model].")
     what = "the output of the earlier tokens, after the last token of their piece was changed,"
     expect.close(after[:, :-1], before[:, :-1], what, terms=w_qkv.shape[1], roundings=8)
 
@@ -234,7 +234,7 @@ def test_caches_live_side_by_side(student, x, w_qkv, w_out, num_heads, pieces):
             for sequence, cache in zip((x, other), caches, strict=True):
                 piece = sequence[:, start:stop]
                 in_turn.append(student.cached_attention(piece, w_qkv, w_out, num_heads, cache))
-    expect.true(not held.overwritten, "A call leaves the output of an earlier one as it was.")
+    expect.true(not held.overwritten, "A call must leave the output of an earlier one as it was.")
     expect.equal([len(cache) for cache in caches], [x.shape[1]] * 2, "the length of both caches")
     for first, sequence in enumerate((x, other)):
         alone = outputs(student, sequence, w_qkv, w_out, num_heads, pieces)

@@ -185,11 +185,13 @@ def drawn(student, logits, temperature, *generators):
     due = tuple(logits.shape[:1])
     expect.true(
         tuple(getattr(ids, "shape", ())) == due and not ids.is_floating_point(),
-        f"The result is a tensor of ids, one for each row; of {due[0]} rows came {shape_of(ids)}.",
+        f"The result must be a tensor of ids, one for each row; of {due[0]} rows came {shape_of(ids)}.",
     )
     found = ids.numpy()
     inside = (found >= 0) & (found < logits.shape[-1])
-    expect.true(inside.all(), f"Every id is one of the {logits.shape[-1]} tokens; {found[~inside][:3]} came.")
+    expect.true(
+        inside.all(), f"Every id must be one of the {logits.shape[-1]} tokens; {found[~inside][:3]} came."
+    )
     return found
 
 

@@ -158,7 +158,8 @@ def filtered(student, logits, k):
     result = student.top_k_filter(logits, k)
     shape = tuple(getattr(result, "shape", ()))
     expect.true(
-        hasattr(result, "isneginf") and shape == tuple(logits.shape), "The result is a tensor like logits."
+        hasattr(result, "isneginf") and shape == tuple(logits.shape),
+        "The result must be a tensor like logits.",
     )
     return result
 
@@ -257,4 +258,4 @@ def test_holds_a_whole_vocabulary(student):
         count = int(kept.sum())
         expect.true(count == k, f"Of {WHOLE} tokens that all differ, k={k} keeps {k}; {count} were kept.")
         least, most = logits[kept].min(), logits[~kept].max() if k < WHOLE else -np.inf
-        expect.true(bool(least > most), f"The {k} tokens kept of {WHOLE} are the largest.")
+        expect.true(bool(least > most), f"The {k} tokens kept of {WHOLE} must be the largest.")

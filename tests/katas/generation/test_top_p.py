@@ -180,7 +180,8 @@ def filtered(student, logits, p):
     result = student.top_p_filter(logits, p)
     shape = tuple(getattr(result, "shape", ()))
     expect.true(
-        hasattr(result, "isneginf") and shape == tuple(logits.shape), "The result is a tensor like logits."
+        hasattr(result, "isneginf") and shape == tuple(logits.shape),
+        "The result must be a tensor like logits.",
     )
     return result
 
@@ -293,7 +294,7 @@ def test_larger_p_keeps_more(student, logits, smaller, larger):
     """What a smaller p keeps, a larger p keeps too."""
     few = ~filtered(student, logits, smaller).isneginf()
     many = ~filtered(student, logits, larger).isneginf()
-    expect.true(not (few & ~many).any(), f"What p={smaller:g} keeps, p={larger:g} keeps too.")
+    expect.true(not (few & ~many).any(), f"What p={smaller:g} keeps, p={larger:g} must keep too.")
 
 
 def long_tails(draw):
@@ -314,7 +315,9 @@ def test_p_of_one_keeps_everything(student, logits, p, whole):
     with student.holding_results() as held:
         expect.equal(student.top_p_filter(logits, p), logits, f"the result for p={p:g}")
         student.top_p_filter(logits + 1, p)
-    expect.true(not held.overwritten, f"No call changes an earlier result; with p={p:g} the second one did.")
+    expect.true(
+        not held.overwritten, f"No call may change an earlier result; with p={p:g} the second one did."
+    )
 
 
 def no_mass(draw):

@@ -155,7 +155,7 @@ def test_the_own_key_loses_nothing(student, num_heads, query_len, key_len):
 def several_queries(draw):
     query_len, cached = draw(st.integers(2, 5)), draw(st.integers(0, 4))
     key_len = query_len + cached if cached else None
-    return {"num_heads": draw(st.integers(1, 12)), "query_len": query_len, "key_len": key_len}
+    return {"num_heads": draw(st.sampled_from([1, 2, 4, 8])), "query_len": query_len, "key_len": key_len}
 
 
 @KATA.law(points=0.5, cases=several_queries)
@@ -165,7 +165,8 @@ def test_distances_alone_count(student, num_heads, query_len, key_len):
     before, after = bias[:, :-1, :-1], bias[:, 1:, 1:]
     expect.close(after, before, "the bias one query and one key further", roundings=ROUNDINGS)
     last = bias[:, -1]
-    steps = np.repeat(slopes_of(student, num_heads)[:, None], last.shape[1] - 1, axis=1)
+    slopes = 2.0 ** (-8 * np.arange(1, num_heads + 1) / num_heads)
+    steps = np.repeat(slopes[:, None], last.shape[1] - 1, axis=1)
     what = "what each step towards the last query's own key adds, head by head,"
     expect.close(np.diff(last), steps, what, roundings=ROUNDINGS)
 

@@ -159,18 +159,18 @@ def test_it_begins_as_its_base(student, weight, bias, lora_a, alpha, trainable, 
     half = student.anatomy(student.LoRALinear(student.build(BESIDE, "half_linear", 3, 2), 2, 1.0))
     for name in ("lora_a", "lora_b"):
         has = str(half["parameters"][name].dtype)
-        expect.true(has == "torch.float16", f"With a base in float16, `{name}` is float16. It is {has}.")
+        expect.true(has == "torch.float16", f"With a base in float16, `{name}` must be float16. It is {has}.")
 
 
 def require_parameters(parameters, weight, rank):
     """Require that the factors have the due shape and first numbers."""
     for name, shape in (("lora_a", (rank, weight.shape[1])), ("lora_b", (len(weight), rank))):
         has = f"it has {', '.join(parameters)}"
-        expect.true(name in parameters, f"The layer has a parameter `{name}`; {has}.")
+        expect.true(name in parameters, f"The layer must have a parameter `{name}`; {has}.")
         found = tuple(parameters[name].shape)
         expect.true(found == shape, f"`{name}` has the shape {shape}; it has {found}.")
-    expect.true(not parameters["lora_b"].any(), "`lora_b` begins as zeros.")
-    expect.true(parameters["lora_a"].any(-1).all(), "No row of `lora_a` begins as zeros.")
+    expect.true(not parameters["lora_b"].any(), "`lora_b` must begin as zeros.")
+    expect.true(parameters["lora_a"].any(-1).all(), "No row of `lora_a` may begin as zeros.")
 
 
 def with_other_factors(draw):
@@ -185,7 +185,7 @@ def test_merging_changes_no_result(student, weight, bias, lora_a, lora_b, alpha,
     before, width = layer(x).clone(), x.shape[-1] + len(lora_a)
     with student.holding_results() as held:
         layer(x), layer(x + 1)
-    expect.true(not held.overwritten, "A call leaves the result of an earlier one as it was.")
+    expect.true(not held.overwritten, "A call must leave the result of an earlier one as it was.")
     layer.merge()
     close(layer(x), before, "the result after merge", width)
     close(base(x), before, "the result of the base after merge", width)
@@ -237,7 +237,7 @@ def test_merge_adds_the_product(student, weight, bias, lora_a, lora_b, alpha):
     due = weight + alpha / len(lora_a) * (lora_b @ lora_a)
     close(weight_of(student, layer), due, "base.weight after merge", len(lora_a))
     same = student.build(BESIDE, "has_that_weight", base)
-    expect.true(same is True, "After merge, base.weight is the Parameter that it was before.")
+    expect.true(same is True, "After merge, base.weight must be the Parameter that it was before.")
 
 
 @KATA.law(points=0.5)

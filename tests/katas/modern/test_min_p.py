@@ -172,7 +172,7 @@ def filtered(student, logits, p):
     result = student.min_p_filter(logits, p)
     shape = tuple(getattr(result, "shape", ()))
     right = hasattr(result, "isneginf") and shape == tuple(logits.shape)
-    expect.true(right, "The result is a tensor like logits.")
+    expect.true(right, "The result must be a tensor like logits.")
     return result
 
 
@@ -268,7 +268,7 @@ def test_larger_p_keeps_less(student, logits, smaller, larger):
     """What a larger p keeps, a smaller p keeps too."""
     many = ~filtered(student, logits, smaller).isneginf()
     few = ~filtered(student, logits, larger).isneginf()
-    expect.true(not (few & ~many).any(), f"What p={larger:g} keeps, p={smaller:g} keeps too.")
+    expect.true(not (few & ~many).any(), f"What p={larger:g} keeps, p={smaller:g} must keep too.")
 
 
 def no_share(draw):

@@ -109,11 +109,13 @@ def run(mixture, x):
     """The output and the loss, once they are known to be a pair of tensors of the due shapes."""
     result = mixture(x)
     pair = isinstance(result, tuple | list) and len(result) == 2
-    expect.true(pair, "The result is a pair of the output and the loss.")
+    expect.true(pair, "The result must be a pair of the output and the loss.")
     output, loss = result
     shape = tuple(x.shape)
-    expect.true(getattr(output, "shape", None) == x.shape, f"The output is a tensor shaped like x, {shape}.")
-    expect.true(getattr(loss, "shape", None) == (), "The loss is a tensor without axes.")
+    expect.true(
+        getattr(output, "shape", None) == x.shape, f"The output must be a tensor shaped like x, {shape}."
+    )
+    expect.true(getattr(loss, "shape", None) == (), "The loss must be a tensor without axes.")
     return output, loss
 
 

@@ -197,7 +197,7 @@ def test_each_query_sees_itself(student, query_len, window, key_len, num_sinks):
     """Every query sees its own key, and none that is later."""
     result = permissions(student, query_len, window, key_len, num_sinks)
     for row, position in zip(result, range(result.shape[1] - query_len, result.shape[1]), strict=True):
-        expect.true(row[position], f"The query at position {position} may attend to its own key.")
+        expect.true(row[position], f"The query at position {position} must attend to its own key.")
         hidden = ~row[position + 1 :]
         expect.true(hidden.all(), f"The query at position {position} may attend to no later key.")
 

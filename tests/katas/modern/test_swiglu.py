@@ -96,7 +96,9 @@ def run(network, x):
     """The network's result, once it is known to be shaped like x."""
     result = network(x)
     shape = tuple(x.shape)
-    expect.true(getattr(result, "shape", None) == x.shape, f"The result is a tensor shaped like x, {shape}.")
+    expect.true(
+        getattr(result, "shape", None) == x.shape, f"The result must be a tensor shaped like x, {shape}."
+    )
     return result
 
 

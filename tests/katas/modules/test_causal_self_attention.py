@@ -95,7 +95,7 @@ def attend(module, x):
     """The output and the weights, once they are known to be two."""
     results = module(x)
     is_pair = isinstance(results, tuple | list) and len(results) == 2
-    expect.true(is_pair, "forward returns two tensors, the output and the attention weights.")
+    expect.true(is_pair, "forward must return two tensors, the output and the attention weights.")
     return results
 
 
@@ -155,7 +155,7 @@ def test_later_tokens_change_nothing_earlier(student, d_model, num_heads, weight
     before, _ = attend(module, x)
     after, _ = attend(module, torch.cat([x[:, :cut], future], dim=1))
     for output in (before, after):
-        expect.true(output.shape == x.shape, f"The output is shaped like x, {tuple(x.shape)}.")
+        expect.true(output.shape == x.shape, f"The output must be shaped like x, {tuple(x.shape)}.")
     what = f"the output ahead of token {cut}, after the tokens from there on changed,"
     expect.close(after[:, :cut], before[:, :cut], what, terms=3 * d_model, roundings=ROUNDINGS)
 
@@ -173,7 +173,7 @@ def test_weights_share_out_the_past(student, d_model, num_heads, weights, x):
     _, attention = attend(loaded(student, d_model, num_heads, weights), x)
     tokens = x.shape[1]
     due = (len(x), num_heads, tokens, tokens)
-    expect.true(attention.shape == due, f"The weights are [B, H, T, T], {due}.")
+    expect.true(attention.shape == due, f"The weights must be [B, H, T, T], {due}.")
     expect.equal(attention.triu(1), torch.zeros_like(attention), "the weight of keys that come later")
     sums = torch.ones(due[:3], dtype=x.dtype)
     expect.close(attention.sum(-1), sums, "the sum of each row of the weights", terms=tokens)
@@ -193,7 +193,7 @@ def test_heads_own_their_blocks(student, d_model, num_heads, weights, x):
     renumbered = {"qkv.weight": weights["qkv.weight"][rows], "out.weight": weights["out.weight"][:, order]}
     plain = attend(loaded(student, d_model, num_heads, weights), x)
     moved = attend(loaded(student, d_model, num_heads, renumbered), x)
-    expect.true(plain[1].ndim == 4, "The weights have four axes, [B, H, T, T].")
+    expect.true(plain[1].ndim == 4, "The weights must have four axes, [B, H, T, T].")
     expected = [plain[0], plain[1].roll(1, dims=1)]
     what = "the pair of output and weights, after the last head became the first in `qkv` and `out`,"
     expect.close(list(moved), expected, what, terms=3 * d_model, roundings=ROUNDINGS)

@@ -92,14 +92,23 @@ def run(block, x):
     """The block's result, once it is known to be shaped like x."""
     result = block(x)
     expect.true(
-        getattr(result, "shape", None) == x.shape, f"The result is a tensor shaped like x, {tuple(x.shape)}."
+        getattr(result, "shape", None) == x.shape,
+        f"The result must be a tensor shaped like x, {tuple(x.shape)}.",
     )
     return result
 
 
 @KATA.cases
 def cases(draw):
-    return block_case(draw)
+    """Blocks of which one in six has a feed-forward network that gives zeros."""
+    case = block_case(draw)
+    return silenced(case) if draw(st.integers(0, 5)) == 5 else case
+
+
+def silenced(case):
+    """The case with a feed-forward network that gives zeros."""
+    ends = {name: 0 * case["weights"][name] for name in ("ffn.2.weight", "ffn.2.bias")}
+    return {**case, "weights": {**case["weights"], **ends}}
 
 
 @KATA.example
@@ -145,6 +154,12 @@ def scores_in_the_hundreds():
 def scores_in_the_thousands():
     """Penalties of ten thousand are too small here."""
     return loud_case(6, "float32", 40.0)
+
+
+@KATA.corner(points=0.5)
+def the_attention_alone(weights):
+    """Where the feed-forward network gives zeros, the block adds its attention alone."""
+    return not any(bool(weights[name].any()) for name in ("ffn.2.weight", "ffn.2.bias"))
 
 
 @KATA.corner(points=0.5)

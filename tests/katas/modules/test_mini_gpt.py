@@ -187,7 +187,9 @@ def test_parameters_have_their_names(student, sizes, weights):
     """The parameters have the names and shapes of the statement, and no two of them are one."""
     model = loaded(student, sizes, weights)
     shared = student.anatomy(model)["shared"]
-    expect.true(not shared, f"Each parameter is one of its own; {' and '.join((shared or [[]])[0])} are one.")
+    expect.true(
+        not shared, f"Each parameter must be one of its own; {' and '.join((shared or [[]])[0])} are one."
+    )
 
 
 def with_a_future(draw):

@@ -52,11 +52,6 @@ def encoding_case(draw, widths=(4, 6, 2, 8)):
     }
 
 
-def made(student, d_model, max_len):
-    """A module, once it is known to have no parameters."""
-    return expect.loads(student, student.SinusoidalPositionalEncoding(d_model, max_len), {})
-
-
 #: What runs beside the submission.
 BESIDE = """
 def takes_gradients(module):
@@ -92,22 +87,24 @@ def worked_example():
 
 @KATA.observe
 def observe(student, d_model, max_len, x):
-    return {"result": made(student, d_model, max_len)(x)}
+    return {"result": student.SinusoidalPositionalEncoding(d_model, max_len)(x)}
 
 
 @KATA.law(points=1)
 def test_the_table_is_a_buffer(student, d_model, max_len):
     """The table is a buffer `pe [1, max_len, d_model]`, and nothing is a parameter."""
-    module = made(student, d_model, max_len)
-    buffers = student.anatomy(module)["buffers"]
-    expect.true("pe" in buffers, "The module has a buffer `pe`, made in its constructor.")
+    module = student.SinusoidalPositionalEncoding(d_model, max_len)
+    parts = student.anatomy(module)
+    buffers, learnt = parts["buffers"], [*parts["parameters"]]
+    expect.true(not learnt, f"The module must have no parameter; it has `{(learnt or [''])[0]}`.")
+    expect.true("pe" in buffers, "The module must have a buffer `pe`, made in its constructor.")
     table, due = buffers["pe"], (1, max_len, d_model)
     expect.true(
         tuple(table.shape) == due, f"`pe` is [1, max_len, d_model], {due}; it is {tuple(table.shape)}."
     )
     expect.decimals(table, waves(max_len, d_model)[None], 4, "the buffer `pe`")
     learns = student.build(BESIDE, "takes_gradients", module)
-    expect.true(not learns, "No gradient is recorded for `pe`, since it does not learn.")
+    expect.true(not learns, "No gradient may be recorded for `pe`, since it does not learn.")
 
 
 def doubles_of_some_size(draw):
@@ -120,10 +117,12 @@ def doubles_of_some_size(draw):
 @KATA.law(points=0.5, cases=doubles_of_some_size)
 def test_float64_keeps_its_digits(student, d_model, max_len, x):
     """A float64 x keeps its digits, in a module cast to float64 by double()."""
-    module = made(student, d_model, max_len)
+    module = student.SinusoidalPositionalEncoding(d_model, max_len)
     module.double()
     result = module(x)
-    expect.true(getattr(result, "shape", None) == x.shape, f"The result is shaped like x, {tuple(x.shape)}.")
+    expect.true(
+        getattr(result, "shape", None) == x.shape, f"The result must be shaped like x, {tuple(x.shape)}."
+    )
     table = np.broadcast_to(waves(max_len, d_model)[: x.shape[1]], x.shape)
     expect.decimals(result - x, table, 4, "what was added to a float64 x")
 
@@ -133,10 +132,10 @@ def test_holds_far_positions(student):
     """By default there are 5000 positions, near ones right to 1e-5 and far ones to 1e-3."""
     import torch
 
-    module = expect.loads(student, student.SinusoidalPositionalEncoding(6), {})
+    module = student.SinusoidalPositionalEncoding(6)
     rows = [len(table[0]) for name, table in student.anatomy(module)["buffers"].items() if name == "pe"]
     expect.true(rows in ([], [5000]), f"By default the buffer `pe` has 5000 rows; it has {(rows or [0])[0]}.")
     table = module(torch.zeros(1, 5000, 6))
-    expect.true(getattr(table, "shape", None) == (1, 5000, 6), "5000 tokens come out as 5000 tokens.")
+    expect.true(getattr(table, "shape", None) == (1, 5000, 6), "5000 tokens must come out as 5000 tokens.")
     expect.decimals(table[0, :64], waves(64, 6), 4, "the table's first 64 rows")
     expect.decimals(table[0, 64:], waves(5000, 6)[64:], 2, "the table from row 64 on")

@@ -211,10 +211,10 @@ def test_parameters_stay_the_same(student, blocks, style, part, dtype, num_layer
     model, found = initialised(student, blocks, style, part, dtype, num_layers, options)
     replaced, frozen = model.replaced(), model.frozen()
     one = f"`{replaced[0]}` is not" if replaced else "One is not"
-    expect.true(not replaced, f"Every Parameter is the one that it was. {one}.")
-    expect.true(not frozen, f"Every Parameter still takes gradients. `{(frozen or [''])[0]}` does not.")
+    expect.true(not replaced, f"Every Parameter must be the one that it was. {one}.")
+    expect.true(not frozen, f"Every Parameter must still take gradients. `{(frozen or [''])[0]}` does not.")
     wrong = [name for name, tensor in found.items() if str(tensor.dtype) != f"torch.{dtype}"]
-    expect.true(not wrong, f"Every Parameter is {dtype} as before. `{(wrong or [''])[0]}` is not.")
+    expect.true(not wrong, f"Every Parameter must be {dtype} as before. `{(wrong or [''])[0]}` is not.")
 
 
 def any_depth(draw):
@@ -273,4 +273,4 @@ def test_each_call_draws_anew(student, blocks, style, part, dtype, num_layers, o
     (_, first), (_, second) = (initialised(student, *arguments) for _ in range(2))
     for name, tensor in first.items():
         same = is_matrix(name, tensor) and bool((tensor == second[name]).all())
-        expect.true(not same, f"A second call draws other numbers. `{name}` has those of the first.")
+        expect.true(not same, f"A second call must draw other numbers. `{name}` has those of the first.")

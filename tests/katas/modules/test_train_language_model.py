@@ -191,9 +191,9 @@ def test_one_float_a_step(student, embedding, head, inputs, targets, steps, opti
     """The result is a list with one Python float for each step, an empty one for none."""
     model = student.build(MODEL, "Model", embedding, head, training)
     losses = student.train(model, inputs, targets, steps, **options)
-    expect.true(isinstance(losses, list), "The losses come as a list.")
-    expect.true(len(losses) == steps, f"There is a loss for each of {steps} steps; {len(losses)} came.")
-    expect.true(all(map(is_a_number, losses)), "Each loss is a Python float.")
+    expect.true(isinstance(losses, list), "The losses must come as a list.")
+    expect.true(len(losses) == steps, f"There must be a loss for each of {steps} steps; {len(losses)} came.")
+    expect.true(all(map(is_a_number, losses)), "Each loss must be a Python float.")
 
 
 def larger_batches(draw):
@@ -255,7 +255,9 @@ def test_learns_what_needs_attention(student):
     targets = inputs[:, :1].expand(-1, tokens)
     model = student.build(ATTENTIVE, "Attentive", vocab, tokens, 12, 5)
     losses = student.train(model, inputs, targets, 40, lr=0.03)
-    expect.true(isinstance(losses, list) and len(losses) == 40, "Forty steps give a list of forty losses.")
+    expect.true(
+        isinstance(losses, list) and len(losses) == 40, "Forty steps must give a list of forty losses."
+    )
     first, last = losses[0], losses[-1]
     steps = [f"step {step}" for step in range(40)]
     knows_nothing, titles = [math.log(vocab)] * 40, (f"log {vocab}", "loss")

@@ -371,7 +371,7 @@ def memory_of_ones(student, copies, **options):
     first, second = model.encode(ids), model.encode(ids)
     shape = tuple(getattr(second, "shape", ()))
     expect.true(shape == (copies, 2, 4), f"The memory has the shape {(copies, 2, 4)}; it is {shape}.")
-    expect.true(bool((first != second).any()), "Two calls in training drop other entries.")
+    expect.true(bool((first != second).any()), "Two calls in training must drop other entries.")
     return second
 
 

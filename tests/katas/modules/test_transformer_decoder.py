@@ -293,7 +293,7 @@ def rows_of_ones(student, copies, **options):
     student.build(SEED, "seed", copies)
     ids, memory = torch.zeros(copies, 1, dtype=torch.int64), torch.zeros(copies, 2, 4)
     first, second = (logits_of(model, ids, memory, sizes) for _ in range(2))
-    expect.true(bool((first != second).any()), "Two calls in training drop other entries.")
+    expect.true(bool((first != second).any()), "Two calls in training must drop other entries.")
     return second
 
 

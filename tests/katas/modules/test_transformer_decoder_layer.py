@@ -129,7 +129,9 @@ def run(layer, x, memory, **masks):
     """The layer's result, once it is known to be shaped like x; masks that are None are left out."""
     result = layer(x, memory, **{name: mask for name, mask in masks.items() if mask is not None})
     shape = tuple(x.shape)
-    expect.true(getattr(result, "shape", None) == x.shape, f"The result is a tensor shaped like x, {shape}.")
+    expect.true(
+        getattr(result, "shape", None) == x.shape, f"The result must be a tensor shaped like x, {shape}."
+    )
     return result
 
 
@@ -289,7 +291,9 @@ def test_dropout_takes_single_entries(student):
         layer.train()
         heard, again = (run(layer, x, memory) - x for _ in range(2))
         require_dropout(heard, spoken, rate, sublayer)
-        expect.true(bool((heard != again).any()), f"Two calls drop other entries of what `{sublayer}` adds.")
+        expect.true(
+            bool((heard != again).any()), f"Two calls must drop other entries of what `{sublayer}` adds."
+        )
 
 
 def require_dropout(heard, spoken, rate, sublayer):

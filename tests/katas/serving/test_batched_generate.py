@@ -207,10 +207,10 @@ def generated(student, model, prompts, max_new_tokens, pad_id, eos_id):
     """The texts, once they are known to be one list of ints for each prompt, which begins with it."""
     texts = generate(student, model, prompts, max_new_tokens, pad_id, eos_id)
     lists = isinstance(texts, list | tuple) and all(isinstance(text, list | tuple) for text in texts)
-    expect.true(lists and len(texts) == len(prompts), f"The result is a list of {len(prompts)} lists.")
+    expect.true(lists and len(texts) == len(prompts), f"The result must be a list of {len(prompts)} lists.")
     for row, (text, prompt) in enumerate(zip(texts, prompts, strict=True)):
         whole = all(isinstance(token, int | np.integer) for token in text)
-        expect.true(whole, f"A text is a list of ints; text {row} is not.")
+        expect.true(whole, f"A text must be a list of ints; text {row} is not.")
         expect.equal(list(text[: len(prompt)]), prompt, f"the beginning of text {row}, which is its prompt,")
     return [[int(token) for token in text] for text in texts]
 
@@ -273,13 +273,13 @@ def shown_in_one_of(rows, tokens, pad_id, step):
     padding = width - length
     mask, places = [False] * padding + [True] * length, list(range(length))
     demands = [
-        ("the ids end with them", 0, lambda ids: padding >= 0 and ids[padding:] == tokens),
-        (f"their attention_mask is {mask}", 1, lambda seen: seen == mask),
-        (f"their position_ids are {places}", 2, lambda at: at[padding:] == places),
-        (f"at padding position_ids lie from 0 to {width - 1}", 2, lambda at: within(at, width)),
-        (f"pad_id={pad_id} fills the columns before them", 0, lambda ids: set(ids[:padding]) <= {pad_id}),
+        ("the ids must end with them", 0, lambda ids: padding >= 0 and ids[padding:] == tokens),
+        (f"their attention_mask must be {mask}", 1, lambda seen: seen == mask),
+        (f"their position_ids must be {places}", 2, lambda at: at[padding:] == places),
+        (f"at padding position_ids must lie from 0 to {width - 1}", 2, lambda at: within(at, width)),
+        (f"pad_id={pad_id} must fill the columns before them", 0, lambda ids: set(ids[:padding]) <= {pad_id}),
     ]
-    due = f"Call {step} shows the tokens {tokens} in the last columns of a row"
+    due = f"Call {step} must show the tokens {tokens} in the last columns of a row"
     for demand, part, holds in demands:
         right = [row for row in rows if holds(row[part])]
         expect.true(right, f"{due}; {demand}. It shows {[row[part] for row in rows]}.")

@@ -280,7 +280,7 @@ def constrained(student, logits, automaton, state, steps_left, eos_id):
     """The constrained logits, once they are a tensor of the right shape."""
     result = student.constrain_logits(logits, automaton, state, steps_left, eos_id)
     right = hasattr(result, "isneginf") and tuple(result.shape) == tuple(logits.shape)
-    expect.true(right, "The result of constrain_logits is a tensor like logits.")
+    expect.true(right, "The result of constrain_logits must be a tensor like logits.")
     return result
 
 
@@ -288,7 +288,7 @@ def written(student, model, prompt, automaton, max_new_tokens, eos_id):
     """The new ids, once they are known to be ints behind the prompt."""
     text = student.constrain_generate(model, prompt, automaton, max_new_tokens, eos_id)
     whole = isinstance(text, list | tuple) and all(isinstance(token, int | np.integer) for token in text)
-    expect.true(whole, "The text is a list of ints.")
+    expect.true(whole, "The text must be a list of ints.")
     expect.equal(list(text[: len(prompt)]), prompt, "the beginning of the text, which is the prompt,")
     return [int(token) for token in text[len(prompt) :]]
 
@@ -299,7 +299,7 @@ def test_text_is_accepted(student, table, automaton, prompt, max_new_tokens, eos
     new = written(student, Model(table), prompt, automaton, max_new_tokens, eos_id)
     count = f"At most max_new_tokens={max_new_tokens} ids are generated; {len(new)} were: {new}."
     expect.true(len(new) <= max_new_tokens, count)
-    expect.true(new[-1:] == [eos_id], f"A text ends with eos_id={eos_id}; the new ids are {new}.")
+    expect.true(new[-1:] == [eos_id], f"A text must end with eos_id={eos_id}; the new ids are {new}.")
     state = automaton["start"]
     for place, token in enumerate(new[:-1]):
         moves = automaton["transitions"][state]

@@ -186,7 +186,9 @@ def observe(student, x, w_q, w_scale):
 def pair(student, x):
     """q and scale, once they are known to be arrays of the right shapes, q of int8."""
     answer = student.quantize_rows(x)
-    expect.true(isinstance(answer, tuple | list) and len(answer) == 2, "quantize_rows returns q and scale.")
+    expect.true(
+        isinstance(answer, tuple | list) and len(answer) == 2, "quantize_rows must return q and scale."
+    )
     q, scale = answer
     shapes = getattr(q, "shape", None), getattr(scale, "shape", None)
     due = x.shape, (*x.shape[:-1], 1)

@@ -136,7 +136,7 @@ def tables_of(cache, ids):
     tables = {name: cache.block_table(ids[name]) for name in ids}
     for table in tables.values():
         whole = isinstance(table, list | tuple) and all(type(block) is int for block in table)
-        expect.true(whole, f"A block table is a list of ints; {table} came.")
+        expect.true(whole, f"A block table must be a list of ints; {table} came.")
     return tables
 
 
@@ -167,9 +167,9 @@ def test_every_block_has_one_owner(student, num_blocks, block_size, script, k, v
     for cache, ids, tokens in played(student, num_blocks, block_size, script, k, v):
         tables = tables_of(cache, ids)
         owned = [block for table in tables.values() for block in table]
-        expect.true(len(set(owned)) == len(owned), f"No block has two owners; the tables are {tables}.")
+        expect.true(len(set(owned)) == len(owned), f"No block may have two owners; the tables are {tables}.")
         within = all(0 <= block < num_blocks for block in owned)
-        expect.true(within, f"Blocks are numbered from 0 to {num_blocks - 1}; the tables are {tables}.")
+        expect.true(within, f"Blocks must be numbered from 0 to {num_blocks - 1}; the tables are {tables}.")
         due = {name: blocks_of(len(places), block_size) for name, places in tokens.items()}
         counts = {name: len(table) for name, table in tables.items()}
         expect.equal(counts, due, f"the number of blocks that each sequence owns (block_size={block_size})")

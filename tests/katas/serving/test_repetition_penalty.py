@@ -147,7 +147,7 @@ def penalised(student, logits, ids, penalty):
     result = student.repetition_penalty(logits, ids, penalty)
     shape = tuple(getattr(result, "shape", ()))
     right = hasattr(result, "isneginf") and shape == tuple(logits.shape)
-    expect.true(right, "The result is a tensor like logits.")
+    expect.true(right, "The result must be a tensor like logits.")
     return result
 
 

@@ -138,18 +138,18 @@ def parts(tensors, start, stop):
 
 def due_columns(got, window, start, stop):
     """The columns that append must return, in order of their positions."""
-    told = "append returns keys, values and positions."
+    told = "append must return keys, values and positions."
     expect.true(isinstance(got, tuple | list) and len(got) == 3, told)
     keys, values, positions = got
-    told = "positions is a tensor of int64 with one axis, and keys and values have as many columns."
+    told = "positions must be a tensor of int64 with one axis, and keys and values must have as many columns."
     is_list = str(getattr(positions, "dtype", "")) == "torch.int64" and positions.ndim == 1
     fits = is_list and all(
         getattr(tensor, "ndim", 0) == 4 and tensor.shape[2] == len(positions) for tensor in (keys, values)
     )
     expect.true(fits, told)
     due, places = range(max(0, start - window + 1), stop), positions.tolist()
-    told = f"With window={window}, append of the tokens {start} to {stop - 1} returns the positions {[*due]},"
-    told += " each once."
+    told = f"With window={window}, append of the tokens {start} to {stop - 1} must return the positions"
+    told += f" {[*due]}, each once."
     expect.true(all(places.count(p) == 1 for p in due), f"{told} It returns {places}.")
     columns = [places.index(p) for p in due]
     return keys[:, :, columns], values[:, :, columns]
@@ -215,9 +215,11 @@ def test_columns_are_the_tokens_of_their_positions(student, k, v, window, pieces
         due_columns(got, window, start, stop)
         keys, values, places = got[0], got[1], got[2].tolist()
         new, most = stop - start, window + stop - start
-        told = f"With window={window}, append of {new} tokens returns at most {most} columns"
+        told = f"With window={window}, append of {new} tokens may return at most {most} columns"
         expect.true(len(places) <= most, f"{told}. It returns {len(places)}.")
-        told = f"After {stop} tokens every position lies between 0 and {stop - 1}, and none comes twice"
+        told = (
+            f"After {stop} tokens every position must lie between 0 and {stop - 1}, and none may come twice"
+        )
         fits = all(0 <= p < stop for p in places) and len(set(places)) == len(places)
         expect.true(fits, f"{told}. They are {places}.")
         what = f"what append returns for the positions {places}"

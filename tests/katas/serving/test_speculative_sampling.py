@@ -271,7 +271,7 @@ def middles(borders):
 
 def tokens_of(result):
     """The tokens of a result, once it is a tensor of one axis."""
-    expect.true(getattr(result, "ndim", None) == 1, "The result is a tensor of one axis.")
+    expect.true(getattr(result, "ndim", None) == 1, "The result must be a tensor of one axis.")
     return [int(token) for token in result]
 
 
@@ -322,7 +322,9 @@ def test_text_keeps_the_distribution(student):
             tables = tensor(np.tile(p, (2, 1))), tensor(q[None])
             prompt, stream = tensor(np.array([1, 0])), tensor(np.array([uniforms]))
             answer = tokens_of(generated(student, [], *tables, prompt, 1, 1, stream))
-            expect.true(len(answer) == 3 and answer[2] < 3, f"One token is added to the prompt: {answer}.")
+            expect.true(
+                len(answer) == 3 and answer[2] < 3, f"One token must be added to the prompt: {answer}."
+            )
             counted[answer[2]] += np.prod(widths)
         what = f"the probability of each new token, for a target of {p.tolist()} and a draft of {q.tolist()},"
         expect.close(counted, p, what, terms=64)

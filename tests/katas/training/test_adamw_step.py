@@ -175,10 +175,10 @@ def updated(student, *arguments, **options):
     """The new (parameter, m, v), once they are three arrays of the parameter's shape."""
     answer = student.adamw_step(*arguments, **options)
     triple = isinstance(answer, tuple | list) and len(answer) == 3
-    expect.true(triple, "The result is the tuple (parameter, m, v).")
+    expect.true(triple, "The result must be the tuple (parameter, m, v).")
     due = arguments[0].shape
     shapes = [getattr(part, "shape", None) for part in answer]
-    expect.true(shapes == [due] * 3, f"Each result has the shape {due}; they came with {shapes}.")
+    expect.true(shapes == [due] * 3, f"Each result must have the shape {due}; they came with {shapes}.")
     return answer
 
 

@@ -165,12 +165,12 @@ def clip(student, gradients, max_norm):
     """The clipped list and the norm, once the list has arrays and None where they are due."""
     answer = student.clip_gradients(gradients, max_norm)
     pair = isinstance(answer, tuple | list) and len(answer) == 2
-    expect.true(pair, "The result is the tuple (clipped, norm).")
+    expect.true(pair, "The result must be the tuple (clipped, norm).")
     clipped, norm = answer
     due, shapes = shapes_of(gradients), shapes_of(clipped)
     expect.true(shapes == due, f"The shapes in the list must be {due}; they came as {shapes}.")
     number = isinstance(norm, float | int | np.generic) or getattr(norm, "shape", None) == ()
-    expect.true(number, "The norm is a number.")
+    expect.true(number, "The norm must be a number.")
     return clipped, norm
 
 

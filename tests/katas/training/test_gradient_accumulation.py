@@ -218,7 +218,7 @@ def in_dtype(loss, weights):
 def test_loss_is_a_float(student, embedding, head, spare, micro_batches):
     """The loss comes back as a Python float."""
     loss, _, _ = accumulated(student, embedding, head, spare, micro_batches)
-    expect.true(isinstance(loss, float), f"The loss is a float; a {type(loss).__name__} came back.")
+    expect.true(isinstance(loss, float), f"The loss must be a float; a {type(loss).__name__} came back.")
 
 
 def larger(draw):
