@@ -28,7 +28,7 @@ from grader.extra.page.judges import Judges
 from grader.extra.page.messages import Answer, Dropped, Tried, Verdict
 from grader.formats.terminal import DEFAULT
 from grader.grading.session import read_answer
-from grader.grading.standings import after_pass, first_needed, next_line, remembered, shown, standings
+from grader.grading.standings import after_single_pass, first_needed, next_line, shown, standings
 from grader.report_texts import harmless
 
 LONGEST_NAME, LONGEST_LINES, LONGEST_STATEMENT = 100, 10_000, 1 << 16  # characters
@@ -116,7 +116,7 @@ class Tutor:
         text = quoted(report_text(report, path, DEFAULT, waits))
         if report.status != "passed":
             return text
-        following = after_pass(self.course, info, remembered(self.course))
+        following, _ = after_single_pass(self.course, info)
         return "\n".join(filter(None, [text, shown(report), following]))
 
     async def next_hint(self, kata: Kata) -> str:
