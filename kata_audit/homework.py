@@ -56,6 +56,11 @@ class Cells:
     otter: dict[str, str] = field(default_factory=dict)
     notebook: str = ""
 
+    @property
+    def without_tests(self) -> list[str]:
+        """The files that hold no tests, in their order."""
+        return [name for name in self.texts if name not in self.checks and name not in self.otter.values()]
+
 
 @dataclass(frozen=True)
 class Command:
