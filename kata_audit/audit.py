@@ -172,7 +172,7 @@ class Auditor:
         failed = result.answer.get("failed")
         what = f" The first that fails: {failed}." if failed else ""
         held = "" if self.pool.isolation == "none" else " (In the sandbox; --isolation none runs without.)"
-        printed = result.printed[-QUOTED:].strip()
+        printed = re.sub(r"/\S*/run-\d+/work/", "", result.printed[-QUOTED:]).strip()
         raise CourseError(
             f"The tests {how.get(result.status, 'fail')} for the solution, so nothing can be said about"
             f" them.{what}{held}" + (f"\n{printed}" if printed else "")

@@ -396,11 +396,11 @@ def _may_be_solution(path: Path, folder: Path) -> bool:
 
 
 def _found_solution(folder: Path, tests: str) -> Path:
-    """Return the only file that may be the right answer; those that the tests' command names are none.
-    Raises CourseError."""
+    """Return the only file that may be the right answer; those that the tests' command names are it
+    only if there is no other. Raises CourseError."""
     commanded = {Path(word).name for word in tests.split()}
     answers = [path for path in python_files(folder) if _may_be_solution(path, folder)]
-    answers = [path for path in answers if path.name not in commanded]
+    answers = [path for path in answers if path.name not in commanded] or answers
     exercism = [folder / name for name in EXERCISM if (folder / name).is_file()]
     for found in (exercism, [path for path in answers if SOLUTIONS.search(path.stem)], answers):
         if len(found) == 1:

@@ -193,8 +193,12 @@ def call_of(step: Step, of_object: bool) -> str:
 
 
 def set_line(owner: str, name: str, code: str) -> str:
-    """Return the statement that sets an attribute of an object, or the mode or the parameters of a module."""
+    """Return the statement that sets an attribute of an object, or the mode or the parameters of a module: to
+    given ones, or to the same numbers in every version."""
     calls = {"training": "train", "state_dict()": "load_state_dict"}
+    if name == "parameters()":
+        numbers = "(torch.arange(p.numel(), dtype=p.dtype) + n).sin().reshape(p.shape)"
+        return f"for n, p in enumerate({owner}.{name}):\n    p.data = {numbers}"
     return f"{owner}.{calls[name]}({code or '…'})" if name in calls else f"{owner}.{name} = {code or '…'}"
 
 

@@ -32,6 +32,7 @@ Versions = tuple[Version, Version]  # the right one and the other one
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 EXAMPLES, LEAST, MOST_RECORDED = 300, 100, 8  # drawn trials, those of one function; calls of the tests
 SEEDS = tuple(range(20))
+ENOUGH = 3  # calls of the tests, to say that arrays have an even number of columns
 MOST_DOUBTS = 3  # after which the answers count as random
 FEW_ENTRIES = 24  # of an array whose entries are drawn one by one
 LONGEST = 1_500  # characters of code of one argument
@@ -180,7 +181,8 @@ class Pair:
             runs = [self.right.run(_placed(self.right, trial))[0] for trial in self.group]
             self.may_be_infinite = any(_holds(np.isinf, outcome["value"]) for run in runs for outcome in run)
             fit = [all(not one["raised"] or one["is_meant"] for one in run) for run in runs]
-            self.group = [trial for trial, is_fit in zip(self.group, fit, strict=True) if is_fit]
+            pairs = zip(self.group, runs, fit, strict=True)
+            self.group = [_filled(trial, run) for trial, run, is_fit in pairs if is_fit]
         shown = [trial for trial in own if self.difference(trial)]
         if not self.group:
             return None
@@ -270,6 +272,9 @@ class Pair:
         mine, theirs = (
             [self._seen(*pair) for pair in zip(trial, run, strict=False)] for run in (mine, theirs)
         )
+        shapes, other = ([outcome.get("shapes") for outcome in run] for run in (mine, theirs))
+        if self.is_lenient and shapes != other:
+            return None  # other parameters cannot be given the same numbers
         for n, (step, due, got) in enumerate(zip(trial, mine, theirs, strict=False)):
             if due["raised"]:
                 if not due["is_meant"]:
@@ -372,6 +377,14 @@ def _moved(leaf: Any, sign: int) -> Any:
     return leaf.detach() * leaf.new_tensor(step)
 
 
+def _filled(trial: Trial, run: list[Outcome]) -> Trial:
+    """Return a trial that gives a module's parameters the same numbers in every version, unless a test sets
+    them: they begin at random."""
+    if not run[0].get("shapes") or len(trial) == 1 or trial[1]["sets"]:
+        return trial
+    return [trial[0], {**trial[1], "sets": {"parameters()": True}}, *trial[2:]]
+
+
 class Redrawn:
     """Draws a trial like those that the tests make: of the same kinds, dtypes, ranges and equal sizes."""
 
@@ -399,6 +412,8 @@ class Redrawn:
     def _sizes(self, base: Trial) -> dict[int, int]:
         """Return another length for each; one is 0 only if the tests have such a one."""
         sizes = {n: self.draw(st.integers(1, min(n + 2, 12))) for n in _lengths(base)}
+        if len(self.group) >= ENOUGH and all(n % 2 == 0 for trial in self.group for n in _widths(trial)):
+            sizes |= {n: sizes[n] + sizes[n] % 2 for n in _widths(base)}
         if any(0 in _lengths(trial) for trial in self.group) and self.draw(st.integers(0, 3)) == 3:
             sizes = sizes | {self.draw(st.sampled_from(sorted(sizes))): 0}
         return sizes
@@ -549,6 +564,12 @@ def _lengths(trial: Trial) -> list[int]:
     values = [(step["args"], step["sets"]) for step in trial]
     found = {int(n) for leaf in leaves(values) for n in getattr(leaf, "shape", ())}
     return sorted(found | {len(one) for one in _lists(values)})
+
+
+def _widths(trial: Trial) -> set[int]:
+    """Return the lengths of the last axes in a trial."""
+    shapes: list[Any] = [getattr(leaf, "shape", ()) for step in trial for leaf in leaves(step["args"])]
+    return {int(shape[-1]) for shape in shapes if len(shape)}
 
 
 def _lists(tree: Any) -> Iterator[list[Any]]:

@@ -37,7 +37,8 @@ from kata_audit import driver
 Step = dict[str, Any]
 Trial = list[Step]
 #: What a call gave: `value`; or `raised`, and whether the code under test raises by a statement of its own
-#: (`is_meant`); its `arguments` afterwards, and `later` the value once more, after all calls.
+#: (`is_meant`); its `arguments` afterwards, and `later` the value once more, after all calls. Of a module of
+#: PyTorch that is made, the `shapes` of its parameters.
 Outcome = dict[str, Any]
 CALL_SECONDS = 2.0
 LONGEST = 200  # items that are taken from an iterator
@@ -234,6 +235,9 @@ class _World:
                 outcome.update(raised=type(error).__name__, is_meant=self._is_meant(error))
             if step.get("makes"):
                 owner = result
+                with suppress(Exception):
+                    parameters = dict(owner.named_parameters())
+                    outcome["shapes"] = [(name, tuple(p.shape)) for name, p in parameters.items()]
             outcome["arguments"] = self.tree(arguments)
             outcome["state"] = self.tree(owner) if owner is not None else None
             outcomes.append(outcome)
@@ -252,6 +256,10 @@ class _World:
                 owner.load_state_dict(value)
             elif name == "training":
                 owner.train(value)
+            elif name == "parameters()":
+                for n, parameter in enumerate(owner.parameters()):
+                    numbers = np.sin(np.arange(parameter.numel()) + n).reshape(parameter.shape)
+                    parameter.data = parameter.new_tensor(numbers)
             else:
                 setattr(owner, name, value)
         method = step["name"].rpartition(".")[2]

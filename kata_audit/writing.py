@@ -179,7 +179,7 @@ class Writer:
         imports, aliases = self._imports(steps)
         lines: list[str] = []
         for n, step in enumerate(steps):
-            lines += [set_line("made", name, code) for name, code in step.sets]
+            lines += [line for pair in step.sets for line in set_line("made", *pair).split("\n")]
             names = self._variables(step, lines)
             target = target_of(step, steps[0].makes, "made")
             first, dot, rest = target.partition(".")
