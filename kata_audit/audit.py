@@ -168,7 +168,11 @@ class Auditor:
         """Raise CourseError, with what failed, unless the tests succeed for the solution."""
         if result.status == "passed":
             return
-        how = {"hung": f"do not end within {FIRST_SECONDS:.0f} seconds", "flooded": "print without an end"}
+        how = {
+            "hung": f"do not end within {FIRST_SECONDS:.0f} seconds",
+            "flooded": "print without an end",
+            "crowded": "start processes without an end",
+        }
         failed = result.answer.get("failed")
         what = f" The first that fails: {failed}." if failed else ""
         held = "" if self.pool.isolation == "none" else " (In the sandbox; --isolation none runs without.)"

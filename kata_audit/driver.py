@@ -368,6 +368,7 @@ def _pytest(run: _Run, arguments: list[str]) -> int:
 
     alone = ["-n0"] if any(argument.startswith("-n") for argument in arguments) else []
     fixed = ["-x", "--tb=short", "--color=no", "-p", "no:cacheprovider", *alone]
+    fixed += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # its plugins are imported before the fork
     sys.argv = ["pytest", *arguments]
     return int(pytest.main([*arguments, *fixed], plugins=[run]))
 

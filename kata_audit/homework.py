@@ -527,7 +527,8 @@ def source_of(path: Path, is_named: bool = False) -> str:
     except UnicodeDecodeError as error:
         raise CourseError(f"{shorten(path)} cannot be read: {error}.") from None
     except SyntaxError as error:
-        raise CourseError(f"{shorten(path)} is no Python: {error.msg} (line {error.lineno}).") from None
+        line = f" (line {error.lineno})" if error.lineno else ""
+        raise CourseError(f"{shorten(path)} is no Python: {error.msg}{line}.") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise CourseError(f"{shorten(path)} is no Python: {error}.") from None
     return source

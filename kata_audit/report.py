@@ -21,7 +21,7 @@ SCHEMA_VERSION = 1
 #: What became of a mutant. `hung` is caught too: the tests did not end. `equal` ones have no witness; of
 #: those that `passed`, it is not looked for yet.
 Fate = Literal["untried", "passed", "caught", "hung", "survived", "equal"]
-Kind = Literal["value", "argument", "later", "raises", "missing"]
+Kind = Literal["value", "state", "argument", "later", "raises", "missing"]
 MOST_STEPS = 50
 Text = Annotated[str, msgspec.Meta(max_length=2_000)]
 ENOUGH = 20  # mutants of which a percentage is taken
@@ -44,9 +44,9 @@ class Step:
 class Witness:
     """Calls to which a version answers differently from the solution, as code, and both answers as texts.
 
-    `kind` says what differs: a value, an argument that is changed, a result that a later call changes, an
-    exception, or that the version cannot be loaded. A written test needs to know which step differs (`at`),
-    which `argument`, what is `raised`, and the right `result` as code.
+    `kind` says what differs: a value, an attribute, an argument that is changed, a result that a later call
+    changes, an exception, or that the version cannot be loaded. A written test needs to know which step
+    differs (`at`), which `argument` or attribute, what is `raised`, and the right `result` as code.
     """
 
     kind: Kind
@@ -93,7 +93,7 @@ class SubmissionFate:
     path: str
     student: str
     passes: bool
-    ended: str  # passed, failed, hung or flooded
+    ended: str  # passed, failed, hung, flooded or crowded
     differs: bool
     witness: Witness | None = None
     group: int = 0  # those that pass and answer alike, from 1
@@ -234,6 +234,7 @@ LONGEST = 300  # characters of a value
 #: What a witness shows, after the calls.
 KINDS = {
     "value": "",
+    "state": "its attribute `{name}`",
     "argument": "it changes its argument `{name}`",
     "later": "an earlier result changes",
     "raises": "",
@@ -299,7 +300,7 @@ def _witness(one: Mutant | SubmissionFate) -> list[str]:
     if one.witness is None:
         return []
     found = one.witness
-    said = KINDS[found.kind].format(name=found.argument)
+    said = KINDS[found.kind].format(name=found.argument.lstrip("."))
     lines = [f"   called    {line}" if n == 0 else f"             {line}"
              for n, line in enumerate(_cut(found.code).splitlines())]  # fmt: skip
     if found.expected:

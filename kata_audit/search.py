@@ -49,11 +49,11 @@ class NotCode(Exception):
 class Found:
     """A difference at one step of a trial: its kind, and the two answers as texts."""
 
-    kind: str  # value, argument, later, raises, missing
+    kind: str  # value, state, argument, later, raises, missing
     step: int
     expected: str
     got: str
-    name: str = ""  # of the argument that is changed
+    name: str = ""  # of the argument that is changed, or of the attribute that differs
 
 
 def _clock() -> float:
@@ -288,9 +288,12 @@ class Pair:
             if got["raised"]:
                 is_refused = self.is_lenient and got["is_meant"]
                 return None if is_refused else Found("raises", n, show(due["value"]), got["raised"])
-            for part in ("value", "state"):
-                if texts := _texts(due[part], got[part], tolerance):
-                    return Found("value", n, *texts)
+            if texts := _texts(due["value"], got["value"], tolerance):
+                return Found("value", n, *texts)
+            # An attribute that only one version has by now may be set later.
+            for name in sorted(_attributes(due["state"]) & _attributes(got["state"])):
+                if texts := _texts(due["state"][name], got["state"][name], tolerance):
+                    return Found("state", n, *texts, name)
             for name, value in step["args"].items():
                 own, their = (outcome["arguments"].get(name) for outcome in (due, got))
                 if not _texts(value, own, tolerance) and (texts := _texts(own, their, tolerance)):
@@ -319,6 +322,11 @@ class Pair:
         return not _holds(np.isnan, values) or _holds(np.isnan, step["args"])
 
 
+def _attributes(state: Any) -> set[str]:
+    """Return the names of an object's attributes, each with a point before it."""
+    return set(state) if isinstance(state, dict) else set()
+
+
 def _holds(kind: Callable[[Any], Any], tree: Any) -> bool:
     arrays = [array for array in map(to_numpy, leaves(tree)) if array is not None and array.dtype.kind == "f"]
     return any(bool(kind(array).any()) for array in arrays)
@@ -334,7 +342,7 @@ def _texts(due: Any, got: Any, tolerance: Tolerance) -> tuple[str, str] | None:
     found = first_difference(due, got, tolerance, _coarser(due, got))
     if found is None:
         return None
-    texts = show_pair(due, got) if found.kind == "value" else (found.expected, found.got)
+    texts = show_pair(due, got) if found.kind in ("value", "length") else (found.expected, found.got)
     return texts if texts[0] != texts[1] else (f"{texts[0]} at {found.where}", "another value there")
 
 
@@ -460,10 +468,10 @@ class Redrawn:
         first = math.floor(4 * low) - 4 if low < 0 else int(low > 0)
         return float(self.draw(st.integers(first, math.ceil(4 * high) + 8)) / 4)
 
-    def _text(self, seen: list[str]) -> str:
+    def _text(self, seen: list[str], least: int = 0) -> str:
         letters = sorted({letter for text in seen for letter in text}) or list(string.ascii_lowercase)
         longest = max(map(len, seen)) + 2
-        mixed = st.lists(st.sampled_from(letters), max_size=longest).map("".join)
+        mixed = st.lists(st.sampled_from(letters), min_size=least, max_size=longest).map("".join)
         return str(self.draw(st.one_of(mixed, st.sampled_from(seen))))
 
     def _made(self, value: Any) -> Any:
@@ -497,7 +505,7 @@ class Redrawn:
             return [float(x) if float in kinds else int(x) for x in self._numbers(np.array(value), (n,))]
         if kinds == {str}:
             n = self.sizes.get(len(value), len(value))
-            return [self._text(value) for _ in range(n)]
+            return [self._text(value, least=int("" not in value)) for _ in range(n)]
         if len(kinds) == 1 and len(value) in self.sizes:
             return [self._new(value[i % len(value)]) for i in range(self.sizes[len(value)])]
         return [self._made(item) for item in value]
@@ -588,6 +596,7 @@ def _described(pair: Pair, trial: Trial, modules: dict[str, str]) -> dict[str, A
     trial = trial if found.kind == "later" else trial[: found.step + 1]
     right = pair.right.run(_placed(pair.right, trial))[0][found.step]
     value = right["later"] if found.kind == "later" else right["value"]
+    value = right["state"][found.name] if found.kind == "state" else value
     return {
         "kind": found.kind,
         "at": found.step,

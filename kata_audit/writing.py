@@ -185,14 +185,14 @@ class Writer:
             first, dot, rest = target.partition(".")
             target = f"{aliases.get(first, first)}{dot}{rest}"
             call = f"{target}({given_of(step.given, names)})"
-            if n == witness.at and witness.kind != "later":
+            if n == witness.at and witness.kind not in ("later", "state"):
                 lines += self._claim(witness, step, target, names, tolerance)
             else:
-                lines.append(
-                    f"made = {call}" if step.makes else f"result = {call}" if n == witness.at else call
-                )
-        if witness.kind == "later":
-            lines += self._equal("result", witness, tolerance)
+                is_kept = n == witness.at and witness.kind == "later"
+                lines.append(f"made = {call}" if step.makes else f"result = {call}" if is_kept else call)
+        if witness.kind in ("later", "state"):
+            where = "result" if witness.kind == "later" else f"made{witness.argument}"
+            lines += self._equal(where, witness, tolerance)
         text = "\n".join(lines)
         return lines, [
             *(line for name, line in HEADS.items() if re.search(rf"\b{re.escape(name)}", text)),

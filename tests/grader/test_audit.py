@@ -449,6 +449,24 @@ def test_hostile_tests_leave_nothing_behind(kind, homework, tmp_path, monkeypatc
 
 
 @needs_linux
+def test_tests_that_start_processes_without_an_end_are_told(homework):
+    tests = """
+        import os, time
+
+        def test_forks():
+            for _ in range(1000):  # an end that no limit needs
+                if os.fork() == 0:
+                    time.sleep(100)
+                    os._exit(0)
+            assert clip(3, 0, 5) == 3
+        """
+    printed = audit(homework(TESTS + textwrap.dedent(tests)), code=4)
+    assert "The tests start processes without an end for the solution" in printed
+    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False).stdout
+    assert "kata-audit-" not in left
+
+
+@needs_linux
 def test_an_audit_that_is_killed_leaves_no_process_and_no_copy(homework, tmp_path):
     folder = homework(TESTS + "import time\n\ndef test_slow():\n    time.sleep(0.2)\n")
     temporary = tmp_path / "tmp"
