@@ -20,10 +20,10 @@ import msgspec
 
 import grader
 from grader.course.archives import Zip
-from grader.course.files import NotReadable, cache_folder, read_file, shorten
+from grader.course.files import cache_folder, read_file, shorten
 from grader.edits.candidates import place_of_edit
 from grader.edits.walk import FAMILIES, changed_lines, mutations
-from grader.errors import CourseError, reason_of
+from grader.errors import CourseError
 from kata_audit import homework as reader
 from kata_audit.homework import Homework
 from kata_audit.pool import Job, Pool, Result, Status
@@ -456,7 +456,7 @@ def submitted(homework: Homework, folder: Path, notes: list[str]) -> Iterator[tu
         except (CourseError, ValueError) as error:
             notes.append(f"{student} cannot be read: {error}.")
         except OSError as error:
-            notes.append(f"{student} cannot be read: {reason_of(error)}.")
+            notes.append(f"{reader.unreadable(student, error)}.")
         else:
             if texts:
                 yield path, texts
@@ -485,7 +485,9 @@ def _entries(folder: Path) -> dict[str, dict[str, Callable[[], bytes]]]:
         archive = Zip(folder)
         for parts in archive.members:
             add("/".join(parts), lambda parts=parts: archive.read(parts, 1 << 24))  # type: ignore[misc]
-    except (NotReadable, OSError, zipfile.BadZipFile) as error:
+    except OSError as error:
+        raise CourseError(f"{reader.unreadable(shorten(folder), error)}.") from None
+    except zipfile.BadZipFile as error:
         raise CourseError(f"{shorten(folder)} cannot be read: {error}.") from None
     return found
 

@@ -260,7 +260,7 @@ def read_notebook(file: Path, data: bytes | None = None) -> tuple[list[Cell], di
             for name, spec in otter.items()
         }
     except OSError as error:
-        raise CourseError(f"{shorten(file)} cannot be read: {reason_of(error)}.") from None
+        raise CourseError(f"{unreadable(shorten(file), error)}.") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CourseError(f"{shorten(file)} is no notebook: {error}.") from None
     return cells, tests
@@ -515,15 +515,21 @@ def _is_own_python(program: str) -> bool:
     return found is None or Path(found).parent == Path(sys.executable).parent
 
 
+def unreadable(name: str, error: OSError) -> str:
+    """Return a sentence that says why a file cannot be read."""
+    if isinstance(error, NotReadable):
+        return f"{name} {error.strerror}"
+    return f"{name} cannot be read: {reason_of(error)}"
+
+
 def source_of(path: Path, is_named: bool = False) -> str:
     """Return the source in a file; a link is followed only if the file `is_named`. Raises CourseError."""
     try:
         source = read_file(path, follows_links=is_named).decode()
         ast.parse(source)
-    except NotReadable as error:
-        raise CourseError(f"{shorten(path)} {error.strerror}; --solution FILE names another one.") from None
     except OSError as error:
-        raise CourseError(f"{shorten(path)} cannot be read: {reason_of(error)}.") from None
+        what = unreadable(shorten(path), error)
+        raise CourseError(f"{what}; --solution FILE names another one.") from None
     except UnicodeDecodeError as error:
         raise CourseError(f"{shorten(path)} cannot be read: {error}.") from None
     except SyntaxError as error:
