@@ -12,20 +12,22 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import grader
 from grader.course.archives import Zip
-from grader.course.files import NotReadable, cache_folder, read_file, shorten
+from grader.course.files import cache_folder, read_file, shorten
 from grader.edits.candidates import place_of_edit
 from grader.edits.walk import FAMILIES, changed_lines, mutations
-from grader.errors import CourseError, reason_of
+from grader.errors import CourseError
 from kata_audit import homework as reader
 from kata_audit.homework import Homework
 from kata_audit.pool import Job, Pool, Result, Status
-from kata_audit.report import Audit, Fate, MutantFate, SubmissionFate, Witness, witness_of
+from kata_audit.report import Audit, Fate, Mutant, SubmissionFate, Witness, witness_of
 
 FIRST_SECONDS = 300.0  # that the solution may take
 LEAST_CPU, SLOWER_CPU = 3.0, 5.0  # processor seconds of a mutant, and times those of the solution
@@ -33,34 +35,29 @@ LEAST_WALL, SLOWER_WALL = 15.0, 10.0
 WITNESS_SECONDS = 3.0  # of the processor
 QUOTED = 1_500  # characters of what a failing test command has printed
 MOST_SUBMISSIONS = 5_000
-PASSED: Any = "passed"  # the fate of a mutant that passes the tests, until its witness is looked for
 #: Families of operators in the order in which one of each is tried. No student writes what the others make.
 TRIED = [family for family in FAMILIES if family not in ("state", "buffers")]
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of an audit."""
+    """The options of `kata audit`; those of `kata import` are the ones that an audit itself needs."""
 
-    seconds: float = 600.0
+    solution: tuple[Path, ...] = ()
+    tests: str = ""
+    replaces: Path | None = None
     mutants: int = 300
+    seconds: float = 600.0
     isolation: str = "best"
     at_once: int = 0
     fresh: bool = False
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A mutant: its file and line, the function that it changes, the operator's family, the lines before and
-    after, and its whole source."""
-
-    file: str
-    line: int
-    where: str
-    family: str
-    was: str
-    now: str
-    source: str
+    submissions: Path | None = None
+    names: bool = False
+    form: str = "terminal"
+    output: Path | None = None
+    at_least: float | None = None
+    tests_file: Path | None = None
+    mistakes_file: Path | None = None
 
 
 def mutants(file: str, source: str) -> Iterator[Mutant]:
@@ -72,9 +69,8 @@ def mutants(file: str, source: str) -> Iterator[Mutant]:
         text = edit.source(tree) if family in TRIED and edit.where else original
         if text not in seen:
             seen.add(text)
-            yield Mutant(
-                file, place_of_edit(edit).line, edit.where, family, *changed_lines(original, text), text
-            )
+            was, now = changed_lines(original, text)
+            yield Mutant(file, place_of_edit(edit).line, edit.where, family, was, now, source=text)
 
 
 @dataclass
@@ -110,7 +106,7 @@ class Auditor:
         self.pool, self.options, self.say = pool, options, say
         self.homework = pool.homework
         self.began = time.monotonic()
-        self.found: list[MutantFate] = []
+        self.found: list[Mutant] = []
         self.submissions: list[SubmissionFate] = []
         self.notes: list[str] = []
         self.made, self.is_whole = 0, True
@@ -172,11 +168,15 @@ class Auditor:
         """Raise CourseError, with what failed, unless the tests succeed for the solution."""
         if result.status == "passed":
             return
-        how = {"hung": f"do not end within {FIRST_SECONDS:.0f} seconds", "flooded": "print without an end"}
+        how = {
+            "hung": f"do not end within {FIRST_SECONDS:.0f} seconds",
+            "flooded": "print without an end",
+            "crowded": "start processes without an end",
+        }
         failed = result.answer.get("failed")
         what = f" The first that fails: {failed}." if failed else ""
         held = "" if self.pool.isolation == "none" else " (In the sandbox; --isolation none runs without.)"
-        printed = result.printed[-QUOTED:].strip()
+        printed = re.sub(r"/\S*/run-\d+/work/", "", result.printed[-QUOTED:]).strip()
         raise CourseError(
             f"The tests {how.get(result.status, 'fail')} for the solution, so nothing can be said about"
             f" them.{what}{held}" + (f"\n{printed}" if printed else "")
@@ -218,13 +218,13 @@ class Auditor:
             chosen += [groups[key].pop() for key in order if groups[key]]
         return chosen[: self.options.mutants]
 
-    def _fates(self, chosen: list[Mutant]) -> Iterator[MutantFate]:
+    def _fates(self, chosen: list[Mutant]) -> Iterator[Mutant]:
         """Yield each mutant's fate once it is known; stored ones of an earlier run come first."""
         left, survivors = [], []
         for one in chosen:
             if (known := self.store.known(one)) is None:
                 left.append(one)
-            elif known.fate == PASSED:
+            elif known.fate == "passed":
                 survivors.append(one)
             else:
                 yield known
@@ -232,10 +232,10 @@ class Auditor:
         for one, result in self.pool.run_all(jobs):
             if self.status_of(result) == "passed":
                 survivors.append(one)
-                self.store.keep(_fate(one, PASSED))
+                self.store.keep(replace(one, fate="passed"))
             else:
                 fate: Fate = "hung" if result.status == "hung" else "caught"
-                yield _fate(one, fate, str(result.answer.get("failed") or "")[:QUOTED])
+                yield replace(one, fate=fate, test=str(result.answer.get("failed") or "")[:QUOTED])
         searches = ((one, self._search(one)) for one in self._in_time(survivors))
         for one, result in self.pool.run_all(searches):
             witness = witness_of(result.answer)
@@ -244,7 +244,7 @@ class Auditor:
                 note = f"{one.where}: the search for an input ended early. {' '.join(last)}".rstrip()
                 if note not in self.notes:
                     self.notes.append(note)
-            yield replace(_fate(one, "survived" if witness else "equal"), witness=witness)
+            yield replace(one, fate="survived" if witness else "equal", witness=witness)
 
     def status_of(self, result: Result) -> Status:
         """Return how the tests ended: they fail if fewer of them ran than with the solution."""
@@ -370,10 +370,13 @@ def _ran(result: Result) -> int:
     return ran if isinstance(ran, int) else 0
 
 
-def _fate(one: Mutant, fate: Fate, test: str = "") -> MutantFate:
-    return MutantFate(
-        one.file, one.line, one.where, one.family, one.was, one.now, fate, test, None, one.source
-    )
+class Known(msgspec.Struct):
+    """What an earlier run has found out about a mutant; the key is a digest of its file and source."""
+
+    key: str
+    fate: Fate
+    test: str
+    witness: Witness | None
 
 
 class Store:
@@ -381,41 +384,34 @@ class Store:
 
     def __init__(self, homework: Homework, isolation: str, fresh: bool) -> None:
         self.path = cache_folder() / "audits" / f"{_digest(homework, isolation)}.jsonl"
-        self.fates: dict[str, dict[str, Any]] = {}
+        self.fates: dict[str, Known] = {}
         if fresh:
             self.path.unlink(missing_ok=True)
         with suppress(OSError):
-            for line in self.path.read_text("utf-8").splitlines():
-                with suppress(ValueError, KeyError, TypeError):  # the last line may be cut
-                    entry = json.loads(line)
-                    self.fates[entry.pop("key")] = entry
+            for line in self.path.read_bytes().splitlines():
+                with suppress(msgspec.DecodeError):  # the last line may be cut
+                    found = msgspec.json.decode(line, type=Known)
+                    self.fates[found.key] = found
 
-    def known(self, one: Mutant) -> MutantFate | None:
-        with suppress(KeyError, TypeError):
-            found = self.fates[_key(one.file, one.source)]
-            witness = found["witness"] and Witness(
-                **{**found["witness"], "steps": tuple(found["witness"]["steps"])}
-            )
-            return replace(_fate(one, found["fate"], found["test"]), witness=witness)
-        return None
+    def known(self, one: Mutant) -> Mutant | None:
+        found = self.fates.get(_key(one))
+        if found is None:
+            return None
+        return replace(one, fate=found.fate, test=found.test, witness=found.witness)
 
-    def keep(self, one: MutantFate) -> None:
+    def keep(self, one: Mutant) -> None:
         """Write a fate at once, so that an audit that is stopped goes on from there."""
-        key = _key(one.file, one.source)
-        if self.fates.get(key, {}).get("fate") != one.fate:
-            self.fates[key] = {
-                "fate": one.fate,
-                "test": one.test,
-                "witness": one.witness and asdict(one.witness),
-            }
+        entry = Known(_key(one), one.fate, one.test, one.witness)
+        if self.fates.get(entry.key) != entry:
+            self.fates[entry.key] = entry
             with suppress(OSError):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                with self.path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"key": key, **self.fates[key]}) + "\n")
+                with self.path.open("ab") as file:
+                    file.write(msgspec.json.encode(entry) + b"\n")
 
 
-def _key(file: str, source: str) -> str:
-    return hashlib.sha256(f"{file}\0{source}".encode()).hexdigest()
+def _key(one: Mutant) -> str:
+    return hashlib.sha256(f"{one.file}\0{one.source}".encode()).hexdigest()
 
 
 def _digest(homework: Homework, isolation: str) -> str:
@@ -460,7 +456,7 @@ def submitted(homework: Homework, folder: Path, notes: list[str]) -> Iterator[tu
         except (CourseError, ValueError) as error:
             notes.append(f"{student} cannot be read: {error}.")
         except OSError as error:
-            notes.append(f"{student} cannot be read: {reason_of(error)}.")
+            notes.append(f"{reader.unreadable(student, error)}.")
         else:
             if texts:
                 yield path, texts
@@ -489,7 +485,9 @@ def _entries(folder: Path) -> dict[str, dict[str, Callable[[], bytes]]]:
         archive = Zip(folder)
         for parts in archive.members:
             add("/".join(parts), lambda parts=parts: archive.read(parts, 1 << 24))  # type: ignore[misc]
-    except (NotReadable, OSError, zipfile.BadZipFile) as error:
+    except OSError as error:
+        raise CourseError(f"{reader.unreadable(shorten(folder), error)}.") from None
+    except zipfile.BadZipFile as error:
         raise CourseError(f"{shorten(folder)} cannot be read: {error}.") from None
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -24,28 +23,7 @@ MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be 
 WIDEST = 78  # characters of a line of progress
 
 
-@dataclass(frozen=True)
-class AuditOptions:
-    """The options of `kata audit`."""
-
-    solution: tuple[Path, ...] = ()
-    tests: str = ""
-    replaces: Path | None = None
-    submissions: Path | None = None
-    names: bool = False
-    mutants: int = 300
-    seconds: float = 600.0
-    isolation: str = "best"
-    at_once: int = 0
-    fresh: bool = False
-    form: str = "terminal"
-    output: Path | None = None
-    at_least: float | None = None
-    tests_file: Path | None = None
-    mistakes_file: Path | None = None
-
-
-def audit_homework(folder: Path, options: AuditOptions) -> int:
+def audit_homework(folder: Path, options: Options) -> int:
     """Audit a homework and print or write the report. Return the exit code: 1 if too few are caught."""
     for path in (options.output, options.tests_file, options.mistakes_file):
         if path is not None and not path.absolute().parent.is_dir():
@@ -53,10 +31,9 @@ def audit_homework(folder: Path, options: AuditOptions) -> int:
     if options.submissions is not None and not options.submissions.exists():
         raise CourseError(f"There is no folder or zip file {options.submissions}.")
     homework = open_homework(folder, options.solution, options.tests, options.replaces)
-    settings = Options(options.seconds, options.mutants, options.isolation, options.at_once, options.fresh)
     progress, code = _Progress(), ""
     with Pool(homework, options.isolation, options.at_once) as pool:
-        auditor = Auditor(pool, settings, progress.say)
+        auditor = Auditor(pool, options, progress.say)
         with _stoppable(auditor):
             auditor.try_mutants()
             if options.submissions is not None:
@@ -77,7 +54,7 @@ def import_homework(
     track: str,
     name: str,
     folder: Path,
-    options: AuditOptions,
+    options: Options,
     function: str | None,
     title: str | None,
     source: str | None,
@@ -88,10 +65,9 @@ def import_homework(
     from kata_audit.drafting import exercise_of
 
     homework = open_homework(folder, options.solution, options.tests, options.replaces)
-    settings = Options(options.seconds, options.mutants, options.isolation, options.at_once, options.fresh)
     progress = _Progress()
     with Pool(homework, options.isolation, options.at_once) as pool:
-        auditor = Auditor(pool, settings, progress.say)
+        auditor = Auditor(pool, options, progress.say)
         auditor.try_mutants()
         exercise = exercise_of(auditor, function, title, source)
         progress.end()
@@ -130,7 +106,7 @@ class _Progress:
             click.echo("\r", nl=False, err=True)
 
 
-def _show(audit: Audit, options: AuditOptions) -> None:
+def _show(audit: Audit, options: Options) -> None:
     if options.form == "terminal":
         text = report.terminal(audit, options.names)
     else:
@@ -149,7 +125,7 @@ def _write(path: Path, text: str) -> None:
         raise CourseError(f"{path} cannot be written: {reason_of(error)}.") from None
 
 
-def _exit_code(audit: Audit, options: AuditOptions) -> int:
+def _exit_code(audit: Audit, options: Options) -> int:
     """Return 1 if fewer are caught than `--at-least` asks for, if too few were tried to say, or if the audit
     was stopped before its end."""
     if options.at_least is None:

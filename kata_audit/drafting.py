@@ -94,9 +94,7 @@ def _module(homework: Homework, file: str) -> str:
     cells = homework.cells
     if cells is None or not cells.notebook:
         return homework.sources[file]
-    return "\n\n".join(
-        t for name, t in cells.texts.items() if name not in (*cells.checks, *cells.otter.values())
-    )
+    return "\n\n".join(cells.texts[name] for name in cells.without_tests)
 
 
 def _require_alone(homework: Homework, tree: ast.Module) -> None:

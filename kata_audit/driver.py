@@ -51,6 +51,7 @@ class Tracer:
         ] = {}  # containers in tuples that were returned
         self._inside: dict[int, int] = {}  # the depth of each thread
         self._reached: set[tuple[str, int]] = set()
+        self.tests: set[Any] = set()  # the code of tests, which may stand in one file with the solution
 
     def start(self) -> None:
         threading.settrace(self._enter)
@@ -64,7 +65,7 @@ class Tracer:
     def _enter(self, frame: Any, event: str, _: Any) -> Any:
         code = frame.f_code
         name = self._name(code.co_filename)
-        if not name or event != "call":
+        if not name or event != "call" or code in self.tests:
             return None
         self.modules.setdefault(name, frame.f_globals.get("__name__", ""))
         if not code.co_flags & OPTIMIZED:
@@ -300,7 +301,7 @@ class _Run:
         self.tracer, self.first = tracer, set(job.get("first", ()))
         self.backwards = bool(job.get("backwards"))
         self.files = [os.path.abspath(name) for name in job["files"]]
-        self.failed = ""
+        self.failed = self.now = ""
         self.tests: list[str] = []
         self.skipped = 0
         self.values: list[str] = []
@@ -308,6 +309,7 @@ class _Run:
 
     def begin(self, test: str) -> None:
         self.tests.append(test)
+        self.now = test
         if self.tracer:
             self.tracer.test = test
 
@@ -316,7 +318,7 @@ class _Run:
             self.tracer.test = ""
 
     def fail(self, test: str) -> None:
-        self.failed = self.failed or test or "?"
+        self.failed = self.failed or test
 
     def autotest(self, value: Any) -> None:
         """Assert that a value has the type that it has in the solution, and is equal up to two decimals."""
@@ -331,6 +333,9 @@ class _Run:
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         if self.backwards:
             items.reverse()
+        if self.tracer:
+            functions = (getattr(item, "function", None) for item in items)
+            self.tracer.tests = {getattr(function, "__code__", None) for function in functions}
         items.sort(key=lambda item: item.nodeid not in self.first)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -363,6 +368,7 @@ def _pytest(run: _Run, arguments: list[str]) -> int:
 
     alone = ["-n0"] if any(argument.startswith("-n") for argument in arguments) else []
     fixed = ["-x", "--tb=short", "--color=no", "-p", "no:cacheprovider", *alone]
+    fixed += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # its plugins are imported before the fork
     sys.argv = ["pytest", *arguments]
     return int(pytest.main([*arguments, *fixed], plugins=[run]))
 
@@ -438,14 +444,18 @@ def _cells(run: _Run, command: dict[str, Any]) -> int:
                 _run_check(file, scope, cells["checks"][file])
                 run.end()
             elif file not in cells["otter"].values():
+                run.now = file
                 run_file(file, scope)
         for name in list(otter):
             check(name)
-    except BaseException:
+    except BaseException as error:
         import traceback
 
-        traceback.print_exc()
-        run.fail(run.tracer.test if run.tracer else run.tests[-1] if run.tests else "")
+        shown = error.__traceback__
+        while shown is not None and shown.tb_next and shown.tb_frame.f_code.co_filename == __file__:
+            shown = shown.tb_next
+        traceback.print_exception(error.with_traceback(shown))
+        run.fail(run.now)
         return 1
     return 0
 
@@ -500,12 +510,21 @@ def _run_check(file: str, scope: dict[str, Any], due: str | None) -> None:
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, os.path.abspath(file), "exec"), scope)
     value = eval(compile(ast.Expression(last.value), file, "eval"), scope) if last else None  # type: ignore[attr-defined]
-    shown = "" if value is None else repr(value)
+    with _as_due(due):
+        shown = "" if value is None else repr(value)
     assert not due or shown.split() == due.split(), f"{shown} is shown, and {due} is due"
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
             _call_with(scope[node.name], scope)
     return None
+
+
+def _as_due(text: str) -> Any:
+    """Return a context where NumPy shows scalars as an output does: `True`, or since 2.0 `np.True_`."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or "np." in text:
+        return contextlib.nullcontext()
+    return numpy.printoptions(legacy="1.25")
 
 
 def _call_with(function: Any, scope: dict[str, Any]) -> None:
@@ -529,7 +548,8 @@ def _otter_test(file: str, scope: dict[str, Any]) -> None:
         for number, case in enumerate(suite["cases"], 1):
             runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
             text = doctest.DocTestParser().get_doctest(case["code"], globals_, f"{file} {number}", file, 0)
-            assert not runner.run(text, clear_globs=False).failed, f"case {number} of {file} fails"
+            with _as_due("".join(example.want for example in text.examples)):
+                assert not runner.run(text, clear_globs=False).failed, f"case {number} of {file} fails"
 
 
 _RUNS = {"module": _module, "script": _script, "cells": _cells}

@@ -56,6 +56,11 @@ class Cells:
     otter: dict[str, str] = field(default_factory=dict)
     notebook: str = ""
 
+    @property
+    def without_tests(self) -> list[str]:
+        """The files that hold no tests, in their order."""
+        return [name for name in self.texts if name not in self.checks and name not in self.otter.values()]
+
 
 @dataclass(frozen=True)
 class Command:
@@ -255,7 +260,7 @@ def read_notebook(file: Path, data: bytes | None = None) -> tuple[list[Cell], di
             for name, spec in otter.items()
         }
     except OSError as error:
-        raise CourseError(f"{shorten(file)} cannot be read: {reason_of(error)}.") from None
+        raise CourseError(f"{unreadable(shorten(file), error)}.") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CourseError(f"{shorten(file)} is no notebook: {error}.") from None
     return cells, tests
@@ -391,11 +396,11 @@ def _may_be_solution(path: Path, folder: Path) -> bool:
 
 
 def _found_solution(folder: Path, tests: str) -> Path:
-    """Return the only file that may be the right answer; those that the tests' command names are none.
-    Raises CourseError."""
+    """Return the only file that may be the right answer; those that the tests' command names are it
+    only if there is no other. Raises CourseError."""
     commanded = {Path(word).name for word in tests.split()}
     answers = [path for path in python_files(folder) if _may_be_solution(path, folder)]
-    answers = [path for path in answers if path.name not in commanded]
+    answers = [path for path in answers if path.name not in commanded] or answers
     exercism = [folder / name for name in EXERCISM if (folder / name).is_file()]
     for found in (exercism, [path for path in answers if SOLUTIONS.search(path.stem)], answers):
         if len(found) == 1:
@@ -510,19 +515,26 @@ def _is_own_python(program: str) -> bool:
     return found is None or Path(found).parent == Path(sys.executable).parent
 
 
+def unreadable(name: str, error: OSError) -> str:
+    """Return a sentence that says why a file cannot be read."""
+    if isinstance(error, NotReadable):
+        return f"{name} {error.strerror}"
+    return f"{name} cannot be read: {reason_of(error)}"
+
+
 def source_of(path: Path, is_named: bool = False) -> str:
     """Return the source in a file; a link is followed only if the file `is_named`. Raises CourseError."""
     try:
         source = read_file(path, follows_links=is_named).decode()
         ast.parse(source)
-    except NotReadable as error:
-        raise CourseError(f"{shorten(path)} {error.strerror}; --solution FILE names another one.") from None
     except OSError as error:
-        raise CourseError(f"{shorten(path)} cannot be read: {reason_of(error)}.") from None
+        what = unreadable(shorten(path), error)
+        raise CourseError(f"{what}; --solution FILE names another one.") from None
     except UnicodeDecodeError as error:
         raise CourseError(f"{shorten(path)} cannot be read: {error}.") from None
     except SyntaxError as error:
-        raise CourseError(f"{shorten(path)} is no Python: {error.msg} (line {error.lineno}).") from None
+        line = f" (line {error.lineno})" if error.lineno else ""
+        raise CourseError(f"{shorten(path)} is no Python: {error.msg}{line}.") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise CourseError(f"{shorten(path)} is no Python: {error}.") from None
     return source

@@ -26,7 +26,7 @@ from kata_audit.server import Protection, available
 
 ROOT = Path(__file__).resolve().parents[1]
 START = "import sys; sys.path.append(sys.argv[1]); from kata_audit.server import serve; serve(sys.argv[2:])"
-Status = Literal["passed", "failed", "hung", "flooded"]
+Status = Literal["passed", "failed", "hung", "flooded", "crowded"]
 Key = TypeVar("Key")
 
 
@@ -47,7 +47,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """How a run has ended: with success, with a failure, after too long, or after printing too much."""
+    """How a run has ended: with success, with a failure, after too long, after printing too much, or after
+    starting too many processes."""
 
     status: Status
     answer: dict[str, Any]

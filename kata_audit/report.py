@@ -18,62 +18,59 @@ from grader.report_texts import harmless
 from grader.values.formatting import counted
 
 SCHEMA_VERSION = 1
-#: What became of a mutant. `hung` is caught too: the tests did not end. `equal` ones have no witness.
-Fate = Literal["caught", "hung", "survived", "equal"]
-Kind = Literal["value", "argument", "later", "raises", "missing"]
+#: What became of a mutant. `hung` is caught too: the tests did not end. `equal` ones have no witness; of
+#: those that `passed`, it is not looked for yet.
+Fate = Literal["untried", "passed", "caught", "hung", "survived", "equal"]
+Kind = Literal["value", "state", "argument", "later", "raises", "missing"]
 MOST_STEPS = 50
+Text = Annotated[str, msgspec.Meta(max_length=2_000)]
 ENOUGH = 20  # mutants of which a percentage is taken
 
 
-class Details(msgspec.Struct):
-    """What a written test needs to know about a witness."""
-
-    at: int = 0
-    argument: str = ""
-    raised: str = ""
-    result: str = ""
-
-
-class Step(msgspec.Struct):
+@dataclass(frozen=True)
+class Step:
     """A call of a witness: what is called, where it is, its arguments as code, each with whether it must be
     given, and the attributes that are set before. What it `makes` has the methods that follow."""
 
-    name: str = ""
-    file: str = ""
-    module: str = ""
-    given: list[tuple[str, str, bool]] = []
-    sets: list[tuple[str, str]] = []
-    makes: bool = False
-
-
-class Found(Details):
-    """The answer of a search. The code of a submission runs beside the search, and may have written it."""
-
-    kind: Kind | Literal[""] = ""
-    steps: Annotated[list[Step], msgspec.Meta(max_length=MOST_STEPS)] = []
-    expected: str = ""
-    got: str = ""
+    name: str
+    file: str
+    module: str
+    makes: bool
+    given: list[tuple[str, str, bool]]
+    sets: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Witness:
     """Calls to which a version answers differently from the solution, as code, and both answers as texts.
 
-    `kind` says what differs: a value, an argument that is changed, a result that a later call changes, an
-    exception, or that the version cannot be loaded. `steps` are the calls in parts.
+    `kind` says what differs: a value, an attribute, an argument that is changed, a result that a later call
+    changes, an exception, or that the version cannot be loaded. A written test needs to know which step
+    differs (`at`), which `argument` or attribute, what is `raised`, and the right `result` as code.
     """
 
     kind: Kind
-    code: str
-    expected: str
-    got: str
-    steps: tuple[dict[str, Any], ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)
+    steps: Annotated[tuple[Step, ...], msgspec.Meta(max_length=MOST_STEPS)] = ()
+    expected: Text = ""
+    got: Text = ""
+    at: int = 0
+    argument: str = ""
+    raised: str = ""
+    result: str = ""
+
+    @property
+    def code(self) -> str:
+        makes = bool(self.steps) and self.steps[0].makes
+        return "\n".join(call_of(step, makes) for step in self.steps)
+
+    def to_json(self) -> dict[str, str]:
+        return {"kind": self.kind, "code": self.code, "expected": self.expected, "got": self.got}
 
 
 @dataclass(frozen=True)
-class MutantFate:
-    """A wrong version of the solution and what became of it; `test` is the first that failed."""
+class Mutant:
+    """A wrong version of the solution: its file and line, the function that it changes, the operator's
+    family, the lines before and after, its source; what became of it, and the first test that failed."""
 
     file: str
     line: int
@@ -81,7 +78,7 @@ class MutantFate:
     family: str
     was: str
     now: str
-    fate: Fate
+    fate: Fate = "untried"
     test: str = ""
     witness: Witness | None = None
     source: str = field(default="", repr=False)
@@ -96,7 +93,7 @@ class SubmissionFate:
     path: str
     student: str
     passes: bool
-    ended: str  # passed, failed, hung or flooded
+    ended: str  # passed, failed, hung, flooded or crowded
     differs: bool
     witness: Witness | None = None
     group: int = 0  # those that pass and answer alike, from 1
@@ -111,7 +108,7 @@ class Audit:
     command: str
     tests: int
     made: int
-    mutants: tuple[MutantFate, ...]
+    mutants: tuple[Mutant, ...]
     submissions: tuple[SubmissionFate, ...] = ()
     notes: tuple[str, ...] = ()
     isolation: dict[str, Any] = field(default_factory=dict)
@@ -137,7 +134,7 @@ class Audit:
         return self.caught / self.judged if self.judged >= ENOUGH else None
 
     @property
-    def survivors(self) -> list[MutantFate]:
+    def survivors(self) -> list[Mutant]:
         """Those that no test catches: first one of each function and family, then more."""
         seen: dict[tuple[str, str], int] = {}
         ranked = []
@@ -168,59 +165,53 @@ class Audit:
     def to_json(self) -> dict[str, Any]:
         """Return the audit as plain data; `docs/audit.md` describes its fields."""
         data = asdict(self)
-        for mutant in data["mutants"]:
-            del mutant["source"]
-            _plain(mutant)
-        for submission in data["submissions"]:
-            _plain(submission)
+        for record, one in zip(data["mutants"], self.mutants, strict=True):
+            del record["source"]
+            record["witness"] = one.witness and one.witness.to_json()
+        for record, other in zip(data["submissions"], self.submissions, strict=True):
+            record["witness"] = other.witness and other.witness.to_json()
         share = None if self.share is None else round(self.share, 4)
-        counts = {fate: self.count(fate) for fate in ("caught", "hung", "survived", "equal")}
+        fates: tuple[Fate, ...] = ("caught", "hung", "survived", "equal")
+        counts = {fate: self.count(fate) for fate in fates}
         return {"schema_version": SCHEMA_VERSION, "share": share, "counts": counts, **data}
 
 
-def _plain(record: dict[str, Any]) -> None:
-    """Leave out what only a later step of the audit needs."""
-    if record["witness"]:
-        record["witness"] = {key: record["witness"][key] for key in ("kind", "code", "expected", "got")}
-
-
 def witness_of(answer: dict[str, Any]) -> Witness | None:
-    """Return the witness that a search has found; None if it found none, or if its answer is malformed."""
+    """Return the witness that a search has found; None if it found none, or if its answer is malformed: the
+    code of a submission runs beside the search, and may have written it."""
     try:
-        found = msgspec.convert(answer, Found)
+        return msgspec.convert(answer, Witness)
     except msgspec.ValidationError:
         return None
-    if not found.kind:
-        return None
-    steps = tuple(msgspec.to_builtins(step) for step in found.steps)
-    details = {name: getattr(found, name) for name in Details.__struct_fields__}
-    code = "\n".join(call_of(step, bool(steps) and steps[0]["makes"]) for step in steps)
-    return Witness(found.kind, code, found.expected[:2_000], found.got[:2_000], steps, details)
 
 
-def call_of(step: dict[str, Any], of_object: bool) -> str:
+def call_of(step: Step, of_object: bool) -> str:
     """Return a step as code, what it sets first; `of_object` if the first step makes an object."""
-    lines = [set_line("object", name, code) for name, code in step["sets"]]
-    call = f"{target_of(step, of_object)}({given_of(step['given'], {})})"
-    return "\n".join([*lines, f"object = {call}" if step["makes"] else call])
+    lines = [set_line("object", name, code) for name, code in step.sets]
+    call = f"{target_of(step, of_object)}({given_of(step.given, {})})"
+    return "\n".join([*lines, f"object = {call}" if step.makes else call])
 
 
 def set_line(owner: str, name: str, code: str) -> str:
-    """Return the statement that sets an attribute of an object, or the mode or the parameters of a module."""
+    """Return the statement that sets an attribute of an object, or the mode or the parameters of a module: to
+    given ones, or to the same numbers in every version."""
     calls = {"training": "train", "state_dict()": "load_state_dict"}
+    if name == "parameters()":
+        numbers = "(torch.arange(p.numel(), dtype=p.dtype) + n).sin().reshape(p.shape)"
+        return f"for n, p in enumerate({owner}.{name}):\n    p.data = {numbers}"
     return f"{owner}.{calls[name]}({code or '…'})" if name in calls else f"{owner}.{name} = {code or '…'}"
 
 
-def target_of(step: dict[str, Any], of_object: bool, name: str = "object") -> str:
+def target_of(step: Step, of_object: bool, name: str = "object") -> str:
     """Return what a step calls: a function, a class, or a method of the object that was made first."""
-    called = str(step["name"]).removesuffix(".__init__")
-    if step["makes"] or not of_object:
+    called = step.name.removesuffix(".__init__")
+    if step.makes or not of_object:
         return called
     method = called.rpartition(".")[2]
     return name if method in ("__call__", "forward") else f"{name}.{method}"
 
 
-def given_of(given: Iterable[Any], names: dict[str, str]) -> str:
+def given_of(given: Iterable[tuple[str, str, bool]], names: dict[str, str]) -> str:
     """Return the arguments of a call as code. They stand by position up to the first with a default, which is
     named as all behind it are."""
     parts, by_position = [], True
@@ -243,6 +234,7 @@ LONGEST = 300  # characters of a value
 #: What a witness shows, after the calls.
 KINDS = {
     "value": "",
+    "state": "its attribute `{name}`",
     "argument": "it changes its argument `{name}`",
     "later": "an earlier result changes",
     "raises": "",
@@ -291,7 +283,7 @@ def _table(title: str, rows: list[tuple[str, int, int]]) -> list[str]:
     return [f"Caught {title}:", *lines, ""]
 
 
-def _survivor(number: int, one: MutantFate) -> list[str]:
+def _survivor(number: int, one: Mutant) -> list[str]:
     lines = [f"{number}. {one.where}, line {one.line} of {place_of(one.file)} ({one.family})"]
     lines += [f"     - {line}" for line in one.was.splitlines()]
     lines += [f"     + {line}" for line in one.now.splitlines()]
@@ -304,11 +296,11 @@ def place_of(file: str) -> str:
     return CELL.sub(r"\1.ipynb, cell \2", file)
 
 
-def _witness(one: MutantFate | SubmissionFate) -> list[str]:
+def _witness(one: Mutant | SubmissionFate) -> list[str]:
     if one.witness is None:
         return []
     found = one.witness
-    said = KINDS[found.kind].format(name=found.details["argument"])
+    said = KINDS[found.kind].format(name=found.argument.lstrip("."))
     lines = [f"   called    {line}" if n == 0 else f"             {line}"
              for n, line in enumerate(_cut(found.code).splitlines())]  # fmt: skip
     if found.expected:

@@ -32,6 +32,7 @@ Versions = tuple[Version, Version]  # the right one and the other one
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 EXAMPLES, LEAST, MOST_RECORDED = 300, 100, 8  # drawn trials, those of one function; calls of the tests
 SEEDS = tuple(range(20))
+ENOUGH = 3  # calls of the tests, to say that arrays have an even number of columns
 MOST_DOUBTS = 3  # after which the answers count as random
 FEW_ENTRIES = 24  # of an array whose entries are drawn one by one
 LONGEST = 1_500  # characters of code of one argument
@@ -48,11 +49,11 @@ class NotCode(Exception):
 class Found:
     """A difference at one step of a trial: its kind, and the two answers as texts."""
 
-    kind: str  # value, argument, later, raises, missing
+    kind: str  # value, state, argument, later, raises, missing
     step: int
     expected: str
     got: str
-    name: str = ""  # of the argument that is changed
+    name: str = ""  # of the argument that is changed, or of the attribute that differs
 
 
 def _clock() -> float:
@@ -180,7 +181,8 @@ class Pair:
             runs = [self.right.run(_placed(self.right, trial))[0] for trial in self.group]
             self.may_be_infinite = any(_holds(np.isinf, outcome["value"]) for run in runs for outcome in run)
             fit = [all(not one["raised"] or one["is_meant"] for one in run) for run in runs]
-            self.group = [trial for trial, is_fit in zip(self.group, fit, strict=True) if is_fit]
+            pairs = zip(self.group, runs, fit, strict=True)
+            self.group = [_filled(trial, run) for trial, run, is_fit in pairs if is_fit]
         shown = [trial for trial in own if self.difference(trial)]
         if not self.group:
             return None
@@ -270,6 +272,9 @@ class Pair:
         mine, theirs = (
             [self._seen(*pair) for pair in zip(trial, run, strict=False)] for run in (mine, theirs)
         )
+        shapes, other = ([outcome.get("shapes") for outcome in run] for run in (mine, theirs))
+        if self.is_lenient and shapes != other:
+            return None  # other parameters cannot be given the same numbers
         for n, (step, due, got) in enumerate(zip(trial, mine, theirs, strict=False)):
             if due["raised"]:
                 if not due["is_meant"]:
@@ -283,9 +288,12 @@ class Pair:
             if got["raised"]:
                 is_refused = self.is_lenient and got["is_meant"]
                 return None if is_refused else Found("raises", n, show(due["value"]), got["raised"])
-            for part in ("value", "state"):
-                if texts := _texts(due[part], got[part], tolerance):
-                    return Found("value", n, *texts)
+            if texts := _texts(due["value"], got["value"], tolerance):
+                return Found("value", n, *texts)
+            # An attribute that only one version has by now may be set later.
+            for name in sorted(_attributes(due["state"]) & _attributes(got["state"])):
+                if texts := _texts(due["state"][name], got["state"][name], tolerance):
+                    return Found("state", n, *texts, name)
             for name, value in step["args"].items():
                 own, their = (outcome["arguments"].get(name) for outcome in (due, got))
                 if not _texts(value, own, tolerance) and (texts := _texts(own, their, tolerance)):
@@ -314,6 +322,11 @@ class Pair:
         return not _holds(np.isnan, values) or _holds(np.isnan, step["args"])
 
 
+def _attributes(state: Any) -> set[str]:
+    """Return the names of an object's attributes, each with a point before it."""
+    return set(state) if isinstance(state, dict) else set()
+
+
 def _holds(kind: Callable[[Any], Any], tree: Any) -> bool:
     arrays = [array for array in map(to_numpy, leaves(tree)) if array is not None and array.dtype.kind == "f"]
     return any(bool(kind(array).any()) for array in arrays)
@@ -329,7 +342,7 @@ def _texts(due: Any, got: Any, tolerance: Tolerance) -> tuple[str, str] | None:
     found = first_difference(due, got, tolerance, _coarser(due, got))
     if found is None:
         return None
-    texts = show_pair(due, got) if found.kind == "value" else (found.expected, found.got)
+    texts = show_pair(due, got) if found.kind in ("value", "length") else (found.expected, found.got)
     return texts if texts[0] != texts[1] else (f"{texts[0]} at {found.where}", "another value there")
 
 
@@ -372,6 +385,14 @@ def _moved(leaf: Any, sign: int) -> Any:
     return leaf.detach() * leaf.new_tensor(step)
 
 
+def _filled(trial: Trial, run: list[Outcome]) -> Trial:
+    """Return a trial that gives a module's parameters the same numbers in every version, unless a test sets
+    them: they begin at random."""
+    if not run[0].get("shapes") or len(trial) == 1 or trial[1]["sets"]:
+        return trial
+    return [trial[0], {**trial[1], "sets": {"parameters()": True}}, *trial[2:]]
+
+
 class Redrawn:
     """Draws a trial like those that the tests make: of the same kinds, dtypes, ranges and equal sizes."""
 
@@ -399,6 +420,8 @@ class Redrawn:
     def _sizes(self, base: Trial) -> dict[int, int]:
         """Return another length for each; one is 0 only if the tests have such a one."""
         sizes = {n: self.draw(st.integers(1, min(n + 2, 12))) for n in _lengths(base)}
+        if len(self.group) >= ENOUGH and all(n % 2 == 0 for trial in self.group for n in _widths(trial)):
+            sizes |= {n: sizes[n] + sizes[n] % 2 for n in _widths(base)}
         if any(0 in _lengths(trial) for trial in self.group) and self.draw(st.integers(0, 3)) == 3:
             sizes = sizes | {self.draw(st.sampled_from(sorted(sizes))): 0}
         return sizes
@@ -445,10 +468,10 @@ class Redrawn:
         first = math.floor(4 * low) - 4 if low < 0 else int(low > 0)
         return float(self.draw(st.integers(first, math.ceil(4 * high) + 8)) / 4)
 
-    def _text(self, seen: list[str]) -> str:
+    def _text(self, seen: list[str], least: int = 0) -> str:
         letters = sorted({letter for text in seen for letter in text}) or list(string.ascii_lowercase)
         longest = max(map(len, seen)) + 2
-        mixed = st.lists(st.sampled_from(letters), max_size=longest).map("".join)
+        mixed = st.lists(st.sampled_from(letters), min_size=least, max_size=longest).map("".join)
         return str(self.draw(st.one_of(mixed, st.sampled_from(seen))))
 
     def _made(self, value: Any) -> Any:
@@ -482,7 +505,7 @@ class Redrawn:
             return [float(x) if float in kinds else int(x) for x in self._numbers(np.array(value), (n,))]
         if kinds == {str}:
             n = self.sizes.get(len(value), len(value))
-            return [self._text(value) for _ in range(n)]
+            return [self._text(value, least=int("" not in value)) for _ in range(n)]
         if len(kinds) == 1 and len(value) in self.sizes:
             return [self._new(value[i % len(value)]) for i in range(self.sizes[len(value)])]
         return [self._made(item) for item in value]
@@ -551,6 +574,12 @@ def _lengths(trial: Trial) -> list[int]:
     return sorted(found | {len(one) for one in _lists(values)})
 
 
+def _widths(trial: Trial) -> set[int]:
+    """Return the lengths of the last axes in a trial."""
+    shapes: list[Any] = [getattr(leaf, "shape", ()) for step in trial for leaf in leaves(step["args"])]
+    return {int(shape[-1]) for shape in shapes if len(shape)}
+
+
 def _lists(tree: Any) -> Iterator[list[Any]]:
     if isinstance(tree, list):
         yield tree
@@ -567,12 +596,13 @@ def _described(pair: Pair, trial: Trial, modules: dict[str, str]) -> dict[str, A
     trial = trial if found.kind == "later" else trial[: found.step + 1]
     right = pair.right.run(_placed(pair.right, trial))[0][found.step]
     value = right["later"] if found.kind == "later" else right["value"]
+    value = right["state"][found.name] if found.kind == "state" else value
     return {
         "kind": found.kind,
         "at": found.step,
         "steps": [_as_code(pair.right, step, modules) for step in trial],
-        "expected": found.expected,
-        "got": found.got,
+        "expected": found.expected[:2_000],
+        "got": found.got[:2_000],
         "argument": found.name,
         "raised": right["raised"],
         "result": _short(value, 4 * LONGEST),

@@ -41,7 +41,7 @@ from grader.worker.protocol.channel import (
 
 MEMORY = 4 * 2**30  # bytes of address space in addition to the server's
 FILE = 64 * 2**20  # bytes of one file
-MORE_PROCESSES = 200  # than the user has now; root has no such limit
+MORE_PROCESSES = 200  # than the user has now, and of one run: root has no limit
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full")
 
 
@@ -110,11 +110,12 @@ def _own_processes() -> int:
 
 
 SUBREAPER = 36  # of `prctl`: orphans become children of this process
-MOST_PRINTED = 64 * 2**20  # bytes; a run that prints more is ended
+MOST_PRINTED = FILE // 2  # bytes; a run that prints more is ended
+POLL = 0.01  # seconds between two looks at a run
 KEPT = 6_000  # bytes of the output that are returned, the last ones
 LARGEST_ANSWER = 4 * 2**20  # bytes that a fork may return
 TOO_LARGE = 64 * 2**20  # bytes of a file that is kept
-PATIENCE = 5.0  # seconds in which killed processes must end
+PATIENCE = 10.0  # seconds in which killed processes must end
 
 Job = dict[str, Any]
 
@@ -179,26 +180,41 @@ def _run(job: Job, orders: int) -> dict[str, Any]:
         _make_copy(job)
     except OSError as error:
         return {"status": "failed", "printed": f"The copy cannot be made: {error}."}
-    printed, prints = os.pipe()
-    answered, answers = os.pipe()
-    server, seal = os.getpid(), secrets.token_hex(16)
-    child = os.fork()
-    if child == 0:
-        for fd in (printed, answered):
-            os.close(fd)
-        _in_fork(job, prints, answers, server, seal)
-    os.close(prints)
-    os.close(answers)
-    watch = _Watch(child, printed, answered, job["wall"])
-    status = watch.wait(orders)
-    _end_all(child)
-    code, seconds = watch.reap()
+    seal, server = secrets.token_hex(16), os.getpid()
+    answered, answers = os.pipe()  # a file could be read and changed by what the run leaves behind
+    os.set_blocking(answered, False)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        printed = file.fileno()
+        child = os.fork()
+        if child == 0:
+            _in_fork(job, printed, answers, server, seal)
+        os.close(answers)
+        status, found = "", b""
+        ended: tuple[int, Any] | None = None
+        while not status and ended is None:
+            ready, _, _ = select.select([orders], [], [], POLL)
+            pid, state, used = os.wait4(child, os.WNOHANG)
+            ended = (state, used) if pid else None
+            found += _drained(answered)
+            if ready and not os.read(orders, 1):  # nothing is written while a job runs
+                status = "stopped"
+            elif os.fstat(printed).st_size > MOST_PRINTED or len(found) > LARGEST_ANSWER:
+                status = "flooded"
+            elif len(_descendants()) > MORE_PROCESSES:
+                status = "crowded"
+            elif not ended and time.monotonic() - began > job["wall"]:
+                status = "hung"
+        _end_all(child)
+        os.close(answered)
+        state, used = ended or os.wait4(child, 0)[1:]
+        code = os.waitstatus_to_exitcode(state)
+        text = os.pread(printed, KEPT, max(0, os.fstat(printed).st_size - KEPT))
+    answer = _opened(found, seal)
     kept = _keep(job, folder) if not status else []
     has_left = any(name.startswith("begun-") for name in _listed(os.path.join(folder, "tmp")))
     shutil.rmtree(folder, ignore_errors=True)
     if status == "stopped":
         sys.exit(0)
-    answer = watch.answer(seal)
     if not status:
         has_ended = answer is not None or (job["command"]["how"] == "shell" and not has_left)
         timed_out = code in (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # the second from a shell
@@ -207,8 +223,8 @@ def _run(job: Job, orders: int) -> dict[str, Any]:
         "status": status,
         "code": code,
         "answer": answer,
-        "printed": watch.text(),
-        "cpu": seconds,
+        "printed": text.decode("utf-8", "replace"),
+        "cpu": used.ru_utime + used.ru_stime,
         "wall": time.monotonic() - began,
         "kept": kept,
     }
@@ -290,97 +306,36 @@ def _only_answers(answers: int) -> int:
     return 3
 
 
-class _Watch:
-    """Reads what a run prints and answers, until it ends, or is to be ended."""
-
-    def __init__(self, child: int, printed: int, answered: int, seconds: float) -> None:
-        self.child, self.deadline = child, time.monotonic() + seconds
-        self.files = {printed: bytearray(), answered: bytearray()}
-        self.printed, self.answered, self.count = printed, answered, 0
-        self.ended: tuple[int, Any] | None = None
-
-    def wait(self, orders: int) -> str:
-        """Return "" when the run has ended, or why it must be ended: "hung", "flooded" or "stopped"."""
-        open_files = set(self.files)
-        while True:
-            ready, _, _ = select.select(
-                [*open_files, orders], [], [], 0.05 if open_files and not self.ended else 0.002
-            )
-            if orders in ready and not _is_open(orders):
-                return "stopped"
-            for fd in open_files & set(ready):
-                if not self._read(fd):
-                    open_files.discard(fd)
-            if self.count > MOST_PRINTED or len(self.files[self.answered]) > LARGEST_ANSWER:
-                return "flooded"
-            if self.ended and not open_files & set(ready):
-                return ""  # a process that is left may hold the pipes open
-            if time.monotonic() > self.deadline:
-                return "hung"
-            if self.ended is None:
-                pid, status, used = os.wait4(self.child, os.WNOHANG)
-                if pid:
-                    self.ended = status, used
-
-    def _read(self, fd: int) -> bool:
-        part = os.read(fd, 1 << 16)
-        self.files[fd] += part
-        if fd == self.printed:
-            self.count += len(part)
-            del self.files[fd][: -2 * KEPT]
-        return bool(part)
-
-    def reap(self) -> tuple[int, float]:
-        """Return the exit code of the run, and the processor seconds that it used."""
-        for fd in self.files:
-            os.close(fd)
-        if self.ended is None:
-            _, status, used = os.wait4(self.child, 0)
-            self.ended = status, used
-        status, used = self.ended
-        return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
-
-    def text(self) -> str:
-        return bytes(self.files[self.printed][-KEPT:]).decode("utf-8", "replace")
-
-    def answer(self, seal: str) -> Any:
-        """Return what was found, or None if the run did not come to its end."""
-        try:
-            answer = json.loads(bytes(self.files[self.answered]))
-            json.dumps(answer, ensure_ascii=False).encode()  # half a character cannot be written anywhere
-            return answer["found"] if secrets.compare_digest(answer["seal"], seal) else None
-        except (ValueError, RecursionError, TypeError, KeyError):
-            return None
+def _drained(pipe: int) -> bytes:
+    """Return what is in a pipe by now."""
+    data = b""
+    with contextlib.suppress(BlockingIOError):
+        while len(data) <= LARGEST_ANSWER and (part := os.read(pipe, 1 << 16)):
+            data += part
+    return data
 
 
-def _is_open(orders: int) -> bool:
-    """Return whether more jobs may come; nothing is written while a job runs."""
-    return bool(os.read(orders, 1))
+def _opened(data: bytes, seal: str) -> Any:
+    """Return what was found, or None if the run did not come to its end."""
+    try:
+        answer = json.loads(data)
+        json.dumps(answer, ensure_ascii=False).encode()  # half a character cannot be written anywhere
+        return answer["found"] if secrets.compare_digest(answer["seal"], seal) else None
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
 
 
 def _end_all(child: int) -> None:
-    """Stop all processes that the run has started until there are no new ones, then kill them."""
+    """Kill all processes that a run has started until there are no new ones; the caller waits for `child`."""
     with contextlib.suppress(OSError):
         os.killpg(child, signal.SIGKILL)
     deadline = time.monotonic() + PATIENCE
-    stopped: set[int] = set()
-    while new := _descendants() - stopped:
-        for pid in new:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGSTOP)
-        stopped |= new
-        if time.monotonic() > deadline:
-            break
-    while (left := _descendants()) and time.monotonic() < deadline + PATIENCE:
+    while (left := _descendants() - {child}) and time.monotonic() < deadline:
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        for pid in left - {child}:
-            with contextlib.suppress(OSError):
                 os.waitpid(pid, os.WNOHANG)
-        if left <= {child}:
-            break
-        time.sleep(0.005)
+        time.sleep(0.002)
 
 
 def _descendants() -> set[int]:

@@ -24,6 +24,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,8 @@ from kata_audit import driver
 Step = dict[str, Any]
 Trial = list[Step]
 #: What a call gave: `value`; or `raised`, and whether the code under test raises by a statement of its own
-#: (`is_meant`); its `arguments` afterwards, and `later` the value once more, after all calls.
+#: (`is_meant`); its `arguments` afterwards, and `later` the value once more, after all calls. Of a module of
+#: PyTorch that is made, the `shapes` of its parameters.
 Outcome = dict[str, Any]
 CALL_SECONDS = 2.0
 LONGEST = 200  # items that are taken from an iterator
@@ -64,25 +67,24 @@ class Version:
     """
 
     def __init__(self, root: str, recorded: dict[str, Any], job: dict[str, Any], forks: bool = True) -> None:
-        asking, self._asks = os.pipe()
-        self._answers, answering = os.pipe()
+        (asking, self._asks), (self._answers, answering) = Pipe(duplex=False), Pipe(duplex=False)
         if os.fork() == 0:
             with suppress(BaseException):
-                os.close(self._asks)
-                os.close(self._answers)
                 null = os.open(os.devnull, os.O_RDWR)
                 for fd in (0, 1, 2):
                     os.dup2(null, fd)
-                for fd in set(range(3, 64)) - {asking, answering}:  # the descriptor of the answer among them
+                for fd in set(range(3, 64)) - {asking.fileno(), answering.fileno()}:  # that of the answer too
                     with suppress(OSError):
                         os.close(fd)
                 _serve(partial(_World, root, recorded, job), asking, answering, forks)
             os._exit(0)
-        os.close(asking)
-        os.close(answering)
-        known = _receive(self._answers)
-        if not isinstance(known, dict) or known.get("error"):
-            raise CannotBeLoaded(str(known["error"] if isinstance(known, dict) else "the process ends"))
+        asking.close()
+        answering.close()
+        known: dict[str, Any] = {}
+        with suppress(EOFError, OSError):
+            known = _receive(self._answers)
+        if "signatures" not in known:
+            raise CannotBeLoaded(str(known.get("error", "the process ends")))
         self.signatures: dict[str, list[tuple[str, str, bool, Any]]] = known["signatures"]
 
     def run(self, trial: Trial, seeds: tuple[int, ...] = (0,)) -> list[list[Outcome]]:
@@ -95,27 +97,16 @@ class Version:
         return found
 
 
-def _send(fd: int, value: Any) -> None:
-    data = pickle.dumps(value)
-    data = len(data).to_bytes(8, "big") + data
-    while data:
-        data = data[os.write(fd, data) :]
+def _send(end: Connection, value: Any) -> None:
+    end.send_bytes(pickle.dumps(value))  # and not `send`, which shares the memory of tensors
 
 
-def _receive(fd: int) -> Any:
-    """Return the next value; None at the end."""
-    head = _read(fd, 8)
-    return pickle.loads(_read(fd, int.from_bytes(head, "big"))) if head else None
+def _receive(end: Connection) -> Any:
+    """Return the next value. Raises EOFError at the end."""
+    return pickle.loads(end.recv_bytes())
 
 
-def _read(fd: int, size: int) -> bytes:
-    data = b""
-    while len(data) < size and (part := os.read(fd, size - len(data))):
-        data += part
-    return data
-
-
-def _serve(world: Callable[[], _World], asking: int, answering: int, forks: bool) -> None:
+def _serve(world: Callable[[], _World], asking: Connection, answering: Connection, forks: bool) -> None:
     """Load the version, and answer trials until there are no more."""
     try:
         loaded = world()
@@ -124,25 +115,25 @@ def _serve(world: Callable[[], _World], asking: int, answering: int, forks: bool
         _send(answering, {"error": f"{type(error).__name__}: {error}"[:500]})
         return
     gc.freeze()
-    while request := _receive(asking):
-        trial, seeds = request
+    while True:
+        trial, seeds = _receive(asking)
         for seed in seeds:
             _send(answering, _in_fork(partial(loaded.run, trial, seed)) if forks else loaded.run(trial, seed))
 
 
 def _in_fork(work: Callable[[], Any]) -> Any:
     """Return what the work returns in a fork of this process; None if the fork ends otherwise."""
-    reading, writing = os.pipe()
+    reading, writing = Pipe(duplex=False)
     child = os.fork()
     if child == 0:
         with suppress(BaseException):
             _send(writing, work())
         os._exit(0)
-    os.close(writing)
+    writing.close()
     found = None
     with suppress(Exception):
         found = _receive(reading)
-    os.close(reading)
+    reading.close()
     os.waitpid(child, 0)
     return found
 
@@ -234,6 +225,9 @@ class _World:
                 outcome.update(raised=type(error).__name__, is_meant=self._is_meant(error))
             if step.get("makes"):
                 owner = result
+                with suppress(Exception):
+                    parameters = dict(owner.named_parameters())
+                    outcome["shapes"] = [(name, tuple(p.shape)) for name, p in parameters.items()]
             outcome["arguments"] = self.tree(arguments)
             outcome["state"] = self.tree(owner) if owner is not None else None
             outcomes.append(outcome)
@@ -252,6 +246,10 @@ class _World:
                 owner.load_state_dict(value)
             elif name == "training":
                 owner.train(value)
+            elif name == "parameters()":
+                for n, parameter in enumerate(owner.parameters()):
+                    numbers = np.sin(np.arange(parameter.numel()) + n).reshape(parameter.shape)
+                    parameter.data = parameter.new_tensor(numbers)
             else:
                 setattr(owner, name, value)
         method = step["name"].rpartition(".")[2]

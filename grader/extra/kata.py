@@ -151,12 +151,12 @@ def import_(
     mistakes. Exits with 4, and writes nothing, if the kata could not be graded.
     """
     from grader.extra.authoring.scaffold import writer
-    from kata_audit.command import AuditOptions, import_homework
+    from kata_audit.command import Options, import_homework
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track)
     right = (*solution, reference) if reference else solution
-    given = AuditOptions(solution=right, at_once=at_once or 0, **options)
+    given = Options(solution=right, at_once=at_once or 0, **options)
     import_homework(root, track, name, homework, given, function, title, source)
     where = f" --course {course}" if course else ""
     click.echo(
@@ -202,9 +202,9 @@ def audit(homework: Path, at_once: int | None, **options: Any) -> None:
     catches is shown with an input on which it differs from the solution. If a run is interrupted, the same
     command continues it.
     """
-    from kata_audit.command import AuditOptions, audit_homework
+    from kata_audit.command import Options, audit_homework
 
-    sys.exit(audit_homework(homework, AuditOptions(at_once=at_once or 0, **options)))
+    sys.exit(audit_homework(homework, Options(at_once=at_once or 0, **options)))
 
 
 @kata.command(cls=GuardedCommand)

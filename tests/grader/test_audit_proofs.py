@@ -339,6 +339,86 @@ def test_only_functions_that_a_test_reaches_are_mutated(tmp_path):
     assert {one["where"] for one in found["mutants"]} == {"mean"}
 
 
+def test_tests_that_stand_beside_the_solution_are_not_mutated(tmp_path):
+    solution = """
+        import numpy as np
+
+        def scaled(x, factor):
+            return factor * x / np.abs(x).max()
+
+        def test_scaled():
+            assert scaled(np.array([1.0, 2.0]), 4).shape == (2,)
+
+        def test_all():
+            test_scaled()
+            assert scaled(np.array([2.0, -4.0, 1.0]), 2)[0] == 1
+        """
+    folder = homework(tmp_path / "hw", solution, "")
+    (folder / "test_it.py").unlink()
+    found = audited(folder, "--tests", f"pytest -q {folder}/solution.py", "--mutants", 24)
+    assert {one["where"] for one in found["mutants"]} == {"scaled"}
+    assert [one for one in found["mutants"] if one["witness"]]
+
+
+LAYER = """
+import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        return torch.softmax(self.inner(x), dim=-1) * 2.0
+"""
+SHAPED = """
+import torch
+from solution import Layer
+
+def test_shape():
+    layer = Layer(4)
+    assert layer(torch.ones(2, 4)).shape == (2, 4)
+"""
+
+
+def test_modules_get_the_same_parameters_in_every_version(tmp_path):
+    folder = homework(tmp_path / "hw", LAYER, SHAPED)
+    by_hand = LAYER.replace("self.inner = torch.nn.Linear(width, width)", "self.weight = torch.nn.Parameter("
+        "torch.randn(width, width))\n        self.bias = torch.nn.Parameter(torch.zeros(width))"
+    ).replace("self.inner(x)", "x @ self.weight.T + self.bias")  # fmt: skip
+    wrong = LAYER.replace("dim=-1", "dim=0")
+    handed_in(tmp_path / "class", [by_hand, wrong, LAYER.replace("2.0", "2")])
+    written = folder / "test_more.py"
+    words = ["--mutants", 12, "--submissions", tmp_path / "class", "--write-tests", written]
+    found = audited(folder, *words)
+    assert [(one["passes"], one["differs"]) for one in found["submissions"]] == [
+        (True, False),
+        (True, True),
+        (True, False),
+    ]
+    assert [one for one in found["mutants"] if one["test_code"]]
+    assert "for n, p in enumerate(made.parameters()):\n        p.data = " in written.read_text()
+    assert audited(folder, "--mutants", 12)["counts"]["survived"] == 0
+
+
+def test_columns_that_are_even_in_every_test_stay_even(tmp_path):
+    solution = """
+        import numpy as np
+
+        def halves(x):
+            pairs = np.arange(0, x.shape[-1], 2)
+            return x[..., pairs]
+        """
+    calls = [f"assert halves(np.ones((3, {n})))[0].sum() == {n // 2}" for n in (2, 4, 6)]
+    tests = "import numpy as np\nfrom solution import halves\n\ndef test_it():\n    " + "\n    ".join(calls)
+    folder = homework(tmp_path / "hw", solution, tests)
+    odd = solution.replace("x.shape[-1], 2", "x.shape[-1] - 1, 2")
+    wrong = solution.replace("pairs]", "pairs] ** 2")
+    handed_in(tmp_path / "class", [odd, wrong])
+    found = audited(folder, "--mutants", 0, "--submissions", tmp_path / "class")
+    assert [(one["passes"], one["differs"]) for one in found["submissions"]] == [(True, False), (True, True)]
+
+
 def test_no_mutant_keeps_state_or_a_buffer():
     source = "import numpy as np\n\n\ndef f(x):\n    table = np.ones(x.shape)\n    return table * x\n"
     found = list(mutants("f.py", source))
@@ -386,6 +466,20 @@ def test_a_cell_that_tests_nothing_is_told(tmp_path):
     assert "never run a line of a function of" in audit(path, "--at-least", 90, code=4)
 
 
+def test_a_cell_that_fails_outside_of_the_tests_is_named(tmp_path):
+    path = notebook(
+        tmp_path / "a.ipynb",
+        ("code", "import no_such_module", None, ""),
+        ("code", "def double(x):\n    return 2 * x\n", ANSWER, ""),
+        ("code", "assert double(3) == 6", GRADED, ""),
+    )
+    printed = audit(path, code=4)
+    assert "The first that fails: a_cells/01_cell_1.py." in printed
+    assert 'File "' in printed
+    assert "driver.py" not in printed
+    assert "kata-audit-" not in printed
+
+
 def test_generated_tests_of_nbgrader_compare_with_the_solution(tmp_path):
     path = notebook(
         tmp_path / "a.ipynb",
@@ -428,11 +522,13 @@ def test_a_source_notebook_of_otter_is_tested_by_its_cells(tmp_path):
         ("raw", "# BEGIN TESTS", None, ""),
         ("code", "double(3)", None, "6"),
         ("code", "def test_half(double):\n    assert double(0.5) == 1", None, ""),
+        ("code", "import numpy as np\nnp.float64(double(3)) == 6", None, "True"),  # of NumPy 1
+        ("code", "np.float64(double(3)) == 6", None, "np.True_"),
         ("raw", "# END TESTS", None, ""),
     )
     cells = cells_of(tmp_path, path)
     assert list(cells.answers.values()) == ["cell_3"]
-    assert list(cells.checks.values()) == ["6", ""]
+    assert list(cells.checks.values()) == ["6", "", "True", "np.True_"]
     found = audited(path)
     assert found["counts"]["caught"] == len(found["mutants"]) > 0
 
