@@ -43,9 +43,10 @@ LOAD_SECONDS = 20.0
 EXTRA = {
     "a class": "classroom classroom_survival collector columns give_back gradebook group_search override"
     " policy ray_pool regrade single term written",
-    "the page": "page page_browser pages pages_browser",
+    "the page": "page page_browser page_formulas pages pages_browser",
     "the decoder that runs": "demonstration moving_picture see see_browser speak translation",
     "the tutor": "tutor",
+    "reviews": "laws review",
     "notebooks": "autograding magics nbgrader_round notebooks",
     "authoring": "another_course authoring feedback guide mistake_table release renaming scaffold starter"
     " statement_pictures static_checks strength",
