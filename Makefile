@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 SEEDS ?= 200
 DOJO_PORT ?= 0
-EXTRAS := torch,seal,notebooks,page,dev
+EXTRAS := torch,seal,notebooks,page,editor,dev
 comma := ,
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-header --no-annotate
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -65,7 +65,7 @@ lock: $(INSTALLED)
 licences:
 	for name in tools users; do $(PYTHON) -m venv build/$$name; done
 	build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/release.txt
-	build/users/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,test,seal,notebooks,class,ray,page]'
+	build/users/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,test,seal,notebooks,class,ray,page,editor]'
 	@{ sed '/^|/,$$d' docs/licences.md; build/tools/bin/pip-licenses --python build/users/bin/python; } > build/licences.md
 	@mv build/licences.md docs/licences.md
 

@@ -349,6 +349,15 @@ def _stubs(course: Course, info: KataInfo, versions: Versions) -> Iterator[bytes
     yield _in_git(info, course.stub(info))
 
 
+def statement_text(course: Course, info: KataInfo, versions: Versions) -> str:
+    """Return the statement of the stub that was kept, of the course's own one, or else of the file."""
+    kept = versions.kept(STUBS, info)
+    sources = (kept, None if kept else stub_source(course, info, versions))
+    texts = [data.decode(errors="replace") for data in sources if data]
+    texts.append(text_of(course.stub(info)))
+    return next(filter(None, map(statement_of, texts)), info.title)
+
+
 def stub_in(library: str, info: KataInfo, data: bytes) -> bytes:
     """Return a stub in `library`, if that is PyTorch and the kata may be answered in it; else as it is."""
     if library != "torch" or library == info.library or library not in info.libraries:

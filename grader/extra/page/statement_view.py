@@ -8,8 +8,7 @@ from markdown_it import MarkdownIt
 from nicegui import html, ui
 
 from grader.course.catalog import KataInfo
-from grader.course.files import text_of
-from grader.course.state import STUBS, statement_of, stub_source
+from grader.course.state import statement_text
 from grader.drawing import statement, svg
 from grader.extra.notebooks.notebook import to_markdown
 from grader.extra.page.workplace import Workplace
@@ -22,15 +21,6 @@ FENCED = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
 SHAPE = re.compile(r"\[(?:\.\.\.|[A-Za-z_]\w*)(?:, [\w+* /-]+)*\]")  # such as [..., Tq, d_k]
 CALLOUT = "<p><strong>What goes wrong:</strong>"
-
-
-def statement_text(place: Workplace, info: KataInfo) -> str:
-    """Return the statement of the stub that was kept, of the course's own one, or else of the file."""
-    kept = place.versions.kept(STUBS, info)
-    sources = (kept, None if kept else stub_source(place.course, info, place.versions))
-    texts = [data.decode(errors="replace") for data in sources if data]
-    texts.append(text_of(place.course.stub(info)))
-    return next(filter(None, map(statement_of, texts)), info.title)
 
 
 def rendered(text: str) -> str:
@@ -55,6 +45,6 @@ def show_statement(place: Workplace, info: KataInfo) -> None:
     with html.div().classes("above"):
         html.p(f"{info.track} · {info.name}{minutes}").classes("quiet small")
         html.button("Hide", type="button", **{"data-act": "fold", "aria-label": "Hide the statement"})
-    ui.html(rendered(statement_text(place, info)[:LONGEST]), sanitize=False)
+    ui.html(rendered(statement_text(place.course, info, place.versions)[:LONGEST]), sanitize=False)
     if waits := first_needed(place.course, info):
         html.p(waits).classes("note")
