@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where this is set, every process compiles the grader and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: grade page install wheel test test-all test-core test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
+.PHONY: grade page install wheel extension test test-all test-core test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(READY)
@@ -50,6 +50,11 @@ $(READY): pyproject.toml constraints.txt
 # The grader with the course and its answer keys, without solutions: pip install dist/*.whl; grade start DIR
 wheel: $(INSTALLED)
 	$(BIN)/kata wheel dist
+
+# The extension of VS Code, as build/decoder-dojo-VERSION.vsix: needs Node and npm, and a network once.
+extension:
+	mkdir -p build
+	cd editors/vscode && npm ci --ignore-scripts --silent && npx vsce package --allow-missing-repository --out ../../build/
 
 # Build what a tag publishes, twice, and use it as a student would, without a network: docs/releasing.md
 release-check: $(INSTALLED)

@@ -43,6 +43,7 @@ LOAD_SECONDS = 20.0
 EXTRA = {
     "a class": "classroom classroom_survival collector columns give_back gradebook group_search override"
     " policy ray_pool regrade single term written",
+    "editors": "lsp",
     "the page": "page page_browser pages pages_browser",
     "the decoder that runs": "demonstration moving_picture see see_browser speak translation",
     "notebooks": "autograding magics nbgrader_round notebooks",
