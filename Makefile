@@ -103,10 +103,11 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# Renew the table of katas and the moving picture, then build the documentation.
+# Renew the table of katas and the pictures of terminals, then build the documentation.
 docs: $(INSTALLED)
 	@{ sed '/^## /,$$d' docs/katas.md; $(BIN)/kata overview; } > docs/katas.new && mv docs/katas.new docs/katas.md
 	@$(BIN)/python docs/record.py
+	@if command -v nvim > /dev/null; then $(BIN)/python docs/record_editor.py; fi
 	@$(MAKE) --no-print-directory site
 
 # The documentation as HTML in build/site. A broken link or anchor is an error; no network is used.

@@ -10,12 +10,15 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from grader import __version__
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import CourseState
@@ -28,13 +31,14 @@ from pygls.lsp.client import LanguageClient
 
 from grader.extra.lsp import command
 from grader.extra.lsp.findings import NOT_STARTED, Span, case_of, findings, names_in
+from grader.extra.lsp.requests import COMMANDS
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
 TRIPLES = RIGHT.replace("return x + x", "return 3 * x")
 ENDLESS = "def double(x):\n    while True:\n        pass\n"
 RAISES = RIGHT.replace("return x + x", "return '😀', unknown")
 SECONDS = 60.0  # that a client waits
-COMMAND = ("-P", "-m", "grader.cli.grade", "lsp")
+SERVER = ("-P", "-m", "grader.cli.grade", "lsp")
 FILE, TWIN = "exercises/attention/double.py", "exercises/attention/twin.py"
 Severity = types.DiagnosticSeverity
 
@@ -59,7 +63,7 @@ class Editor(LanguageClient):
             return types.ShowDocumentResult(True)
 
     async def __aenter__(self):
-        await self.start_io(sys.executable, *COMMAND, *self.words, cwd=self.root)
+        await self.start_io(sys.executable, *SERVER, *self.words, cwd=self.root)
         shows = types.ShowDocumentClientCapabilities(self.opens)
         window = types.WindowClientCapabilities(work_done_progress=True, show_document=shows)
         root = self.root.as_uri()
@@ -423,7 +427,7 @@ def test_a_dead_editor_leaves_no_process(course, tmp_path, text):
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
     with subprocess.Popen(
-        [sys.executable, *COMMAND],
+        [sys.executable, *SERVER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -444,6 +448,123 @@ def test_a_dead_editor_leaves_no_process(course, tmp_path, text):
         assert not any(map(is_alive, own))
         assert server.stderr.read() == b""
     assert [*temporary.iterdir()] == []
+
+
+# --- editors ---
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
+EXTENSION = ROOT / "editors" / "vscode"
+MANIFEST = json.loads((EXTENSION / "package.json").read_text(encoding="utf-8"))
+IN_NEOVIM = """
+local function until_said(part)
+  vim.wait(60000, function()
+    local found = vim.diagnostic.get(0)
+    return (part == '' and #found == 0) or (found[1] and found[1].message:find(part, 1, true) ~= nil)
+  end, 20)
+  local found = vim.diagnostic.get(0)[1]
+  print(found and (found.lnum + 1) .. ': ' .. found.message:gsub('\\n', ' / ') or 'none')
+end
+local function write(text) vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(text, '\\n')) end
+until_said('Not started yet')
+write(%s)
+until_said('three times')
+local at = { textDocument = vim.lsp.util.make_text_document_params(), position = { line = 0, character = 5 } }
+print(vim.lsp.buf_request_sync(0, 'textDocument/hover', at, 9000)[1].result.contents.value:gsub('\\n', ' / '))
+write(%s)
+until_said('')
+vim.cmd('qall!')
+"""
+
+
+def of_page(language, part=""):
+    """Return the block of the page in this language that has this part."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return next(block for block in blocks if part in block)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("nvim"), reason="Neovim is not installed")
+def test_neovim_shows_the_diagnostics_with_the_lines_of_the_page(course):
+    settings, script = course / "init.lua", course / "script.lua"
+    settings.write_text(of_page("lua", "start_client"))
+    script.write_text(IN_NEOVIM % (f"[[{TRIPLES}]]", f"[[{RIGHT}]]"))
+    bin_first = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    ran = subprocess.run(
+        ["nvim", "--headless", "-n", "-u", "init.lua", FILE, "-c", "luafile script.lua"],
+        cwd=course,
+        env={**os.environ, "PATH": bin_first},
+        capture_output=True,
+        text=True,
+        timeout=3 * SECONDS,
+    )
+    shown = ran.stderr.replace("\r", "")
+    assert f"5: {NOT_STARTED}" in shown
+    assert "1: The result is three times x: one x too many was added. / " in shown
+    assert "**double**: " in shown
+    assert "none" in shown
+
+
+def test_the_lines_for_helix_and_jupyterlab_start_the_server():
+    helix = tomllib.loads(of_page("toml"))
+    server = helix["language-server"]["grade"]
+    assert [server["command"], *server["args"]] == ["grade", "lsp"]
+    assert helix["language"] == [{"name": "python", "language-servers": ["grade"]}]
+    schema = pytest.importorskip("jupyter_lsp.schema", reason="jupyter-lsp is not installed")
+    c = pytest.importorskip("traitlets.config").Config()
+    exec(of_page("python"), {"c": c})
+    servers = c.LanguageServerManager.language_servers
+    schema.LANGUAGE_SERVER_SPEC_MAP.validate(servers)
+    assert servers["grade"]["argv"] == ["grade", "lsp"]
+
+
+def test_the_extension_is_of_this_version_and_its_commands_exist():
+    assert MANIFEST["version"] == __version__
+    names = {one["command"].partition(".")[2] for one in MANIFEST["contributes"]["commands"]}
+    assert names == {name.partition(".")[2] for name in COMMANDS} | {"restart"}
+    client = (EXTENSION / "src" / "extension.ts").read_text(encoding="utf-8")
+    assert json.loads(re.search(r"ACTIONS = (\[.*\]);", client)[1]) == [
+        *(n.partition(".")[2] for n in COMMANDS)
+    ]
+    assert set(re.findall(r"decoderDojo\.\w+", json.dumps(MANIFEST))) == {
+        *(f"decoderDojo.{name}" for name in names),
+        "decoderDojo.path",
+    }
+    assert 'args: ["lsp"]' in client
+    assert MANIFEST["capabilities"]["untrustedWorkspaces"]["supported"] is False
+    assert f"decoder-dojo-{__version__}.vsix" in PAGE
+
+
+def test_the_lock_of_the_extension_names_its_packages_by_hashes_alone():
+    lock = json.loads((EXTENSION / "package-lock.json").read_text(encoding="utf-8"))
+    own, *packages = lock["packages"].values()
+    assert own["version"] == __version__
+    assert {"resolved"}.isdisjoint(*packages)
+    assert all("integrity" in one for one in packages)
+
+
+@pytest.mark.slow
+def test_the_extension_is_packaged(tmp_path):
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed")
+    folder = tmp_path / "editors" / "vscode"
+    left_out = shutil.ignore_patterns("node_modules", "dist", "LICENSE")
+    shutil.copytree(EXTENSION, folder, ignore=left_out)
+    shutil.copy(ROOT / "LICENSE", tmp_path)
+    installed = subprocess.run([npm, "ci", "--ignore-scripts"], cwd=folder, capture_output=True, text=True)
+    if installed.returncode:
+        pytest.skip("npm cannot reach the packages here")
+    words = ["npx", "vsce", "package", "--allow-missing-repository", "--out", "dojo.vsix"]
+    made = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    with zipfile.ZipFile(folder / "dojo.vsix") as package:
+        names = package.namelist()
+        manifest = json.loads(package.read("extension/package.json"))
+    assert manifest["main"].removeprefix("./") == "dist/extension.js"
+    assert {"extension/dist/extension.js", "extension/LICENSE.txt"} <= {*names}
+    assert "extension/node_modules/vscode-languageclient/package.json" in names
+    assert not [name for name in names if name.endswith((".ts", ".map")) or "/src/" in name]
 
 
 # --- what is shown of a report ---
