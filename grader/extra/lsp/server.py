@@ -61,6 +61,11 @@ class Exercise:
     def path(self) -> Path:
         return self.course.stub(self.info)
 
+    def stop(self) -> None:
+        """End the judging of the text."""
+        if self.task:
+            self.task.cancel()
+
 
 class ExerciseServer(LanguageServer):
     """Serves one editor. `folder` is for texts that the editor opens, and is the server's own."""
@@ -120,8 +125,7 @@ class ExerciseServer(LanguageServer):
 
     def check(self, exercise: Exercise, pause: float = 0.0) -> None:
         """Judge the text after a pause, and no longer the one before."""
-        if exercise.task:
-            exercise.task.cancel()
+        exercise.stop()
         exercise.task = asyncio.create_task(self._judge(exercise, pause))
 
     async def _judge(self, exercise: Exercise, pause: float) -> None:
@@ -221,6 +225,8 @@ async def did_open(ls: ExerciseServer, params: types.DidOpenTextDocumentParams) 
     exercise = ls.find(params.text_document.uri)
     if exercise is None:
         return
+    if before := ls.exercises.get(exercise.uri):
+        before.stop()
     ls.exercises[exercise.uri] = exercise
     state = CourseState(exercise.course)
     if not state.kata(exercise.info.name).digest and not is_begun(exercise.info, exercise.path):
@@ -248,16 +254,14 @@ async def did_save(ls: ExerciseServer, params: types.DidSaveTextDocumentParams) 
 async def shutdown(ls: ExerciseServer, params: None) -> None:  # noqa: ARG001  # the signature is pygls's
     """Judge nothing more, and end the judges."""
     for exercise in ls.exercises.values():
-        if exercise.task:
-            exercise.task.cancel()
+        exercise.stop()
     await asyncio.gather(*(judges.end() for _, judges in ls.opened.values()))
 
 
 async def did_close(ls: ExerciseServer, params: types.DidCloseTextDocumentParams) -> None:
     exercise = ls.exercises.pop(params.text_document.uri, None)
     if exercise:
-        if exercise.task:
-            exercise.task.cancel()
+        exercise.stop()
         ls.publish(exercise, [])
 
 
