@@ -130,6 +130,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/save_to_verdict.py
 	$(BIN)/python benchmarks/page_latency.py
+	$(BIN)/python benchmarks/editor_latency.py
 	$(BIN)/python benchmarks/isolation.py
 	$(BIN)/python benchmarks/notebooks.py
 
