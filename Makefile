@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 SEEDS ?= 200
 DOJO_PORT ?= 0
-EXTRAS := torch,seal,notebooks,page,tutor,dev
+EXTRAS := torch,seal,notebooks,page,tutor,editor,dev
 comma := ,
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-header --no-annotate
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where this is set, every process compiles the grader and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: grade page install wheel test test-all test-core test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
+.PHONY: grade page install wheel extension test test-all test-core test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(READY)
@@ -51,6 +51,11 @@ $(READY): pyproject.toml constraints.txt
 wheel: $(INSTALLED)
 	$(BIN)/kata wheel dist
 
+# The extension of VS Code, as build/decoder-dojo-VERSION.vsix: needs Node and npm, and a network once.
+extension:
+	mkdir -p build
+	cd editors/vscode && npm ci --ignore-scripts --silent && npx vsce package --allow-missing-repository --out ../../build/
+
 # Build what a tag publishes, twice, and use it as a student would, without a network: docs/releasing.md
 release-check: $(INSTALLED)
 	$(BIN)/python .ci/release_check.py $(WHEEL)
@@ -65,7 +70,7 @@ lock: $(INSTALLED)
 licences:
 	for name in tools users; do $(PYTHON) -m venv build/$$name; done
 	build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/release.txt
-	build/users/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,test,seal,notebooks,class,ray,page,tutor]'
+	build/users/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,test,seal,notebooks,class,ray,page,tutor,editor]'
 	@{ sed '/^|/,$$d' docs/licences.md; build/tools/bin/pip-licenses --python build/users/bin/python; } > build/licences.md
 	@mv build/licences.md docs/licences.md
 
@@ -98,10 +103,11 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# Renew the table of katas and the moving picture, then build the documentation.
+# Renew the table of katas and the pictures of terminals, then build the documentation.
 docs: $(INSTALLED)
 	@{ sed '/^## /,$$d' docs/katas.md; $(BIN)/kata overview; } > docs/katas.new && mv docs/katas.new docs/katas.md
 	@$(BIN)/python docs/record.py
+	@if command -v nvim > /dev/null; then $(BIN)/python docs/record_editor.py; fi
 	@$(MAKE) --no-print-directory site
 
 # The documentation as HTML in build/site. A broken link or anchor is an error; no network is used.
@@ -124,6 +130,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/save_to_verdict.py
 	$(BIN)/python benchmarks/page_latency.py
+	$(BIN)/python benchmarks/editor_latency.py
 	$(BIN)/python benchmarks/isolation.py
 	$(BIN)/python benchmarks/notebooks.py
 

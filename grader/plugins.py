@@ -33,6 +33,7 @@ GRADE = {
     "reset": f"{_COMMANDS}:reset",
     "start": "grader.extra.grade:start",
     "page": "grader.extra.grade:page",
+    "lsp": "grader.extra.grade:lsp",
     "see": "grader.extra.grade:see",
     "speak": "grader.extra.grade:speak",
     "mcp": "grader.extra.grade:mcp",

@@ -237,12 +237,15 @@ def _is_same(path: Path, other: Path) -> bool:
     return path.parent.resolve() / path.name == other.parent.resolve() / other.name
 
 
-def open_course(folder: Path | None, exercises: Path | None = None, shipped: bool = True) -> Course:
-    """Return the course in `folder`, or the one that `find_course` finds if `folder` is None. Raises
-    CourseError if there is no course."""
+def open_course(
+    folder: Path | None, exercises: Path | None = None, shipped: bool = True, start: Path | None = None
+) -> Course:
+    """Return the course in `folder`, or the one that `find_course` finds from `start`, or else from the
+    current folder, if `folder` is None. Raises CourseError if there is no course."""
     if folder is None:
-        root = find_course(Path.cwd(), shipped)
-        return Course(root, exercises or _exercises_here(root, Path.cwd()))
+        start = start or Path.cwd()
+        root = find_course(start, shipped)
+        return Course(root, exercises or _exercises_here(root, start))
     if not (folder / "tests" / "katas").is_dir():
         raise CourseError(
             f"There is no course in {folder}: it has no folder tests/katas."

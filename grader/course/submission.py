@@ -356,6 +356,14 @@ def read_submission(info: KataInfo, path: Path) -> Submission:
     return parse(info, decoded(read_bytes(path, label), label), label)
 
 
+def read_text(info: KataInfo, text: str, path: Path) -> Submission:
+    """Return the text that an editor holds of a file as a submission. Raises SubmissionRejected, also if the
+    text declares an encoding that Python does not know: the file could not be read."""
+    label = shorten(path)
+    decoded(text.encode("ascii", "replace"), label)
+    return parse(info, text, label)
+
+
 def parse(info: KataInfo, source: str, label: str) -> Submission:
     """Return a source text as a submission. Raises SubmissionRejected if it is not valid Python."""
     try:

@@ -73,6 +73,18 @@ def mcp(**options: Any) -> None:
 
 
 @click.command(cls=GuardedCommand)
+@of_katas
+@of_workers
+@search_option
+@no_search_option
+def lsp(**options: Any) -> None:
+    """Judge exercises in your editor: it starts this as a language server."""
+    from grader.extra.lsp.command import run_server
+
+    sys.exit(run_server(GradeOptions(**options)))
+
+
+@click.command(cls=GuardedCommand)
 @click.argument("names", nargs=-1, metavar="[SECTION]")
 @of_course
 @click.option("--text", is_flag=True, help="Show it in the terminal.")

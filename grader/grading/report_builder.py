@@ -43,6 +43,7 @@ Told = tuple[Failure, Script | None]
 MOST = 32  # rows or columns of a picture
 DIGITS = 6  # significant digits of a value
 NAME = re.compile(r"[A-Za-z_]\w*")
+NEW_LINE = re.compile(r"\r\n?|\n")  # as Python counts lines; `splitlines` counts form feeds too
 
 
 def pictures_of(difference: Difference | None, axes: dict[str, str]) -> tuple[Picture, ...]:
@@ -105,7 +106,7 @@ def _caption(name: str, outer: tuple[int, ...], window: tuple[slice, ...], shape
 def place_of(source: str, line: int | None, columns: tuple[int, int] | None) -> Place | None:
     """Return a line of the source, and the columns of an expression given in bytes; None if there is no such
     line."""
-    lines = source.splitlines()
+    lines = NEW_LINE.split(source)
     if line is None or not 1 <= line <= len(lines):
         return None
     text = lines[line - 1]

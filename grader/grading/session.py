@@ -16,6 +16,7 @@ from pathlib import Path
 from grader.answer_keys.file import KeyUnusable, open_keyring
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.files import text_of
 from grader.course.state import BEST, CourseState, Versions, file_digest
 from grader.course.submission import (
     Submission,
@@ -24,6 +25,7 @@ from grader.course.submission import (
     is_notebook,
     read_from_notebook,
     read_submission,
+    read_text,
 )
 from grader.grading.grader import Graded, Grader, isolation_of
 from grader.grading.submission_run import CUDA_SECONDS
@@ -193,13 +195,21 @@ class Session:
         self.versions = Versions(self.state.folder)
         self._graded: dict[tuple[str, tuple[int, int]], Graded] = {}  # by kata and version, without results
 
-    def grade(self, info: KataInfo, path: Path, is_outdated: Callable[[], bool] = lambda: False) -> Graded:
-        """Grade a file and remember the outcome. Nothing is remembered of another file than the course's, of
-        one that was not judged, or of one that was saved meanwhile. Raises Outdated once `is_outdated`
-        returns True."""
+    def grade(
+        self,
+        info: KataInfo,
+        path: Path,
+        is_outdated: Callable[[], bool] = lambda: False,
+        text: str | None = None,
+    ) -> Graded:
+        """Grade a file, or the `text` that an editor holds of it, and remember the outcome. Nothing is
+        remembered of another file than the course's, of one that was not judged or was saved meanwhile, or of
+        a text that is not in the file. Raises Outdated once `is_outdated` returns True."""
         digest = file_digest(info, path)
-        graded = self._grade(info, path, is_outdated)
+        graded = self._grade(info, path, is_outdated, text)
         is_own = self.remembers and path == self.course.stub(info)
+        if text is not None and text != _lines_of(path):
+            is_own = False
         if is_own and graded.report.checks and digest == file_digest(info, path):
             self._remember(info, path, graded.report, digest)
         return graded
@@ -211,16 +221,24 @@ class Session:
             self.versions.keep(BEST, info, path, keeps_old=not known.digest)
         self.state.record(report, digest)
 
-    def _grade(self, info: KataInfo, path: Path, is_outdated: Callable[[], bool]) -> Graded:
-        """Grade a file. If it is begun and a kata that it needs does not pass, it is `waiting`."""
-        needs = info.needs if info.needs and _is_gradable(info, path) else ()
+    def _grade(
+        self, info: KataInfo, path: Path, is_outdated: Callable[[], bool], text: str | None = None
+    ) -> Graded:
+        """Grade a file, or a text in its place. If it is begun and a kata that it needs does not pass, it is
+        `waiting`."""
+
+        def read() -> Submission:
+            return read_answer(info, path) if text is None else read_text(info, text, path)
+
+        needs = info.needs if info.needs and _is_gradable(read) else ()
         needed = [self._graded_needed(self.course.kata_info(name), is_outdated) for name in needs]
         unmet = [one.report.name for one in needed if one.report.status != "passed"]
         if unmet:
             return Graded(waiting(info, unmet), isolation_of(needed))
-        graded = grade_file(self.grader, info, path, is_outdated)
+        graded = grade_read(self.grader, info, read, is_outdated)
         graded = replace(graded, isolation=isolation_of([graded, *needed]))
-        self._graded[info.name, version_of(path)] = replace(graded, unexplained=None)
+        if text is None:
+            self._graded[info.name, version_of(path)] = replace(graded, unexplained=None)
         return graded
 
     def _graded_needed(self, info: KataInfo, is_outdated: Callable[[], bool]) -> Graded:
@@ -251,9 +269,14 @@ def waiting(info: KataInfo, unmet: list[str]) -> KataReport:
     return info.unjudged("waiting", message)
 
 
-def _is_gradable(info: KataInfo, path: Path) -> bool:
+def _lines_of(path: Path) -> str:
+    """Return the text of a file as an editor holds it: with line feeds alone."""
+    return text_of(path).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_gradable(read: Callable[[], Submission]) -> bool:
     try:
-        submission = read_answer(info, path)
+        submission = read()
         return submission.begun and not lacks_library(submission)
     except SubmissionRejected:
         return False

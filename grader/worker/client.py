@@ -17,6 +17,7 @@ from grader.worker.protocol.codec import ARRAYS, Malformed, decode, encode, in_o
 from grader.worker.protocol.messages import LEFT_CHANGED, LONGEST_NAME, MOST_KEPT, Outcome, Request
 from grader.worker.student import Student
 
+NEW_LINE = re.compile(r"\r\n?|\n")  # as Python counts lines
 CALL_SECONDS = 5.0  # CPU time of one call
 WALL_FACTOR = 10  # wall time of one call, as a multiple of the limit of CPU time
 KATA_SECONDS = 60.0  # wall time of all calls together, minus the time spent waiting for a free processor
@@ -86,7 +87,7 @@ class RemoteStudent(Student):
         """Load a submission as the module `name`; its file name is `filename` or `name`.py. Raises
         SubmissionFailed, WorkerLost."""
         self._filename = loading["filename"] = filename or f"{name}.py"
-        self._lines = loading["source"].splitlines()
+        self._lines = NEW_LINE.split(loading["source"])
         nonce, self._batch = next(self._nonces), self._process.usage()
         with _as_lost(seconds):
             self._channel.send(*encode({"load": {"name": name, **loading}}), nonce)

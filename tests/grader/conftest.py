@@ -43,6 +43,7 @@ LOAD_SECONDS = 20.0
 EXTRA = {
     "a class": "classroom classroom_survival collector columns give_back gradebook group_search override"
     " policy ray_pool regrade single term written",
+    "editors": "lsp",
     "the page": "page page_browser page_formulas pages pages_browser",
     "the decoder that runs": "demonstration moving_picture see see_browser speak translation",
     "the tutor": "tutor",

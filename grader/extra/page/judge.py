@@ -80,7 +80,8 @@ def try_lines(
     """Return what the lines print, and the value of the last one if it is an expression. Raises Outdated once
     `is_outdated` returns True."""
     info = course.kata_info(asked.kata)
-    submission = Submission(info, text_of(course.stub(info)), f"{info.name}.py")
+    text = text_of(course.stub(info)) if asked.text is None else asked.text
+    submission = Submission(info, text, f"{info.name}.py")
     if lacks_library(submission):
         return Tried(asked.number, "", problem="PyTorch is not installed.")
     try:
@@ -192,10 +193,10 @@ class Judge:
             raise Outdated
         info, began = self.course.kata_info(question.kata), time.monotonic()
         before = self.session.state.kata(info.name)
-        graded = self.session.grade(info, self.course.stub(info), self._is_outdated)
+        graded = self.session.grade(info, self.course.stub(info), self._is_outdated, question.text)
         is_other = bool(before.checks) and before.score != graded.report.score
         was = f"{points(before.score)} / {points(info.max_score)}" if is_other else ""
-        way = self._other_way(info) if graded.report.status == "passed" else ""
+        way = self._other_way(info, question.text) if graded.report.status == "passed" else ""
         first = Verdict(question.number, graded.report, was, time.monotonic() - began, way)
         if graded.unexplained is not None and self.terms.search > 0:
             yield first
@@ -203,9 +204,9 @@ class Judge:
             first = msgspec.structs.replace(first, report=located.report)
         yield msgspec.structs.replace(first, is_last=True)
 
-    def _other_way(self, info: KataInfo) -> str:
+    def _other_way(self, info: KataInfo, text: str | None) -> str:
         keyring = self.session.grader.keyring
-        own = text_of(self.course.stub(info))
+        own = text_of(self.course.stub(info)) if text is None else text
         return one_way(keyring.kata(info).way) if keyring else other_way(self.course, info, own)
 
     def _has_question(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
+import time
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -21,6 +22,7 @@ from grader.extra.page.messages import (
     Stop,
     Terms,
     Try,
+    Verdict,
     answers_in,
     framed,
 )
@@ -30,6 +32,8 @@ from grader.worker.protocol.channel import CHUNK, ChannelClosed, Frames
 from grader.worker.protocol.codec import Malformed
 
 POLL_SECONDS = 0.2
+PAUSE_SECONDS = 0.3  # after the last key, before a text is judged
+QUIET_SECONDS = 1.5  # after the last key, before a syntax error is shown
 ENDED = "The judge has ended; it starts again with the next change."
 
 
@@ -123,11 +127,33 @@ class Judges:
         self._judges: dict[str, JudgeProcess] = {}
         self._speaker = JudgeProcess(terms, speaks=True)
 
-    def grade(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
-        return self._judge(library).ask(Grade(next(self._numbers), kata))
+    def grade(self, library: str, kata: str, text: str | None = None) -> AsyncGenerator[Answer, None]:
+        return self._judge(library).ask(Grade(next(self._numbers), kata, text))
 
-    def run(self, library: str, kata: str, lines: str) -> AsyncGenerator[Answer, None]:
-        return self._judge(library).ask(Try(next(self._numbers), kata, lines))
+    async def verdicts(
+        self, library: str, kata: str, typed_at: float, text: str | None = None
+    ) -> AsyncGenerator[Verdict | Dropped, None]:
+        """Yield the verdicts on a kata's file, or on a text in its place, or why there is none; it is judged
+        again if another kata was judged instead. A syntax error waits until it is no longer one that is being
+        typed: `typed_at` is when the last key was pressed, by the monotonic clock."""
+        was_dropped = True
+        while was_dropped:
+            was_dropped = False
+            async with aclosing(self.grade(library, kata, text)) as answers:
+                async for answer in answers:
+                    if isinstance(answer, Verdict) and answer.report.excerpt:
+                        await asyncio.sleep(max(0.0, typed_at + QUIET_SECONDS - time.monotonic()))
+                    if isinstance(answer, Verdict) or (isinstance(answer, Dropped) and answer.problem):
+                        yield answer
+                    else:
+                        was_dropped = True
+            if was_dropped:
+                await self.rest(library)
+
+    def run(
+        self, library: str, kata: str, lines: str, text: str | None = None
+    ) -> AsyncGenerator[Answer, None]:
+        return self._judge(library).ask(Try(next(self._numbers), kata, lines, text))
 
     def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))

@@ -17,7 +17,8 @@ from grader.course.files import text_of
 from grader.course.state import STUBS
 from grader.errors import reason_of
 from grader.extra.page.editor import Document, Editor, Mark, decorations, marks_of, tooltips
-from grader.extra.page.messages import Dropped, Verdict
+from grader.extra.page.judges import PAUSE_SECONDS
+from grader.extra.page.messages import Verdict
 from grader.extra.page.questions import QuestionsView
 from grader.extra.page.statement_view import show_statement
 from grader.extra.page.toolbar import Toolbar
@@ -27,8 +28,6 @@ from grader.grading.standings import Standing, first_needed, is_begun, next_kata
 from grader.report import KataReport
 
 TEMPLATES = Path(__file__).parent / "templates"
-SAVE_SECONDS = 0.3  # after the last key
-QUIET_SECONDS = 1.5  # after the last key, before a syntax error is shown
 LOOK_SECONDS = 0.5  # between two looks at the file
 RETRY_SECONDS = 2.0  # between two attempts to write it
 WORDS = {
@@ -191,7 +190,7 @@ class KataView:
         self.shown.classes(add="stale")
 
     async def _after_pause(self) -> None:
-        await asyncio.sleep(SAVE_SECONDS)
+        await asyncio.sleep(PAUSE_SECONDS)
         await self._save_and_judge()
 
     async def _save_and_judge(self) -> None:
@@ -214,7 +213,7 @@ class KataView:
         self._start(self._save_after_pause())
 
     async def _save_after_pause(self) -> None:
-        await asyncio.sleep(SAVE_SECONDS)
+        await asyncio.sleep(PAUSE_SECONDS)
         self._save()
 
     def _tell_problem(self) -> None:
@@ -304,27 +303,16 @@ class KataView:
 
     async def _judge(self) -> None:
         """Show the verdict on the file; again if another kata was judged instead."""
-        text, was_dropped = self.document.text, True
+        text, info = self.document.text, self.info
         self._make_stale()
-        while was_dropped:
-            was_dropped = False
-            self._say("Judging …", is_work=True)
-            async with aclosing(self.place.judges.grade(self.info.library, self.info.name)) as answers:
-                async for answer in answers:
-                    if isinstance(answer, Verdict):
-                        await self._wait_for_pause(answer.report)
-                        self._show(answer, text)
-                    elif isinstance(answer, Dropped):
-                        was_dropped = not answer.problem
-                        self._tell(answer.problem)
-                        self._say("Not judged.")
-            if was_dropped:
-                await self.place.judges.rest(self.info.library)
-
-    async def _wait_for_pause(self, report: KataReport) -> None:
-        """Wait until a syntax error is no longer one that is being typed."""
-        if report.excerpt:
-            await asyncio.sleep(max(0.0, self._typed_at + QUIET_SECONDS - time.monotonic()))
+        self._say("Judging …", is_work=True)
+        async with aclosing(self.place.judges.verdicts(info.library, info.name, self._typed_at)) as answers:
+            async for answer in answers:
+                if isinstance(answer, Verdict):
+                    self._show(answer, text)
+                else:
+                    self._tell(answer.problem)
+                    self._say("Not judged.")
 
     def _show(self, verdict: Verdict, text: str) -> None:
         report = self.report = verdict.report

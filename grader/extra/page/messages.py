@@ -48,18 +48,20 @@ class Terms(msgspec.Struct):
 
 
 class Grade(msgspec.Struct, tag=True):
-    """Grade the file of a kata."""
+    """Grade the file of a kata, or a text in its place."""
 
     number: int
     kata: str
+    text: str | None = None
 
 
 class Try(msgspec.Struct, tag=True):
-    """Run some lines after the code of a kata's file."""
+    """Run some lines after the code of a kata's file, or after a text in its place."""
 
     number: int
     kata: str
     lines: str
+    text: str | None = None
 
 
 class Speak(msgspec.Struct, tag=True):

@@ -6,6 +6,7 @@ and differentiated in the same way.
 
 from __future__ import annotations
 
+import io
 import linecache
 import random
 import sys
@@ -246,7 +247,7 @@ def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:
     filename = filename or f"{name}.py"
     module = types.ModuleType(name)
     module.__file__ = filename
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    linecache.cache[filename] = (len(source), None, list(io.StringIO(source, newline=None)), filename)
     sys.modules[name] = module
     exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
     return module

@@ -1,0 +1,1 @@
+"""Exercise files judged in any editor, by the Language Server Protocol: `grade lsp`."""
