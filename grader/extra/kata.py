@@ -151,7 +151,8 @@ def import_(
     mistakes. Exits with 4, and writes nothing, if the kata could not be graded.
     """
     from grader.extra.authoring.scaffold import writer
-    from kata_audit.command import Options, import_homework
+    from kata_audit.audit import Options
+    from kata_audit.command import import_homework
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track)
@@ -202,7 +203,8 @@ def audit(homework: Path, at_once: int | None, **options: Any) -> None:
     catches is shown with an input on which it differs from the solution. If a run is interrupted, the same
     command continues it.
     """
-    from kata_audit.command import Options, audit_homework
+    from kata_audit.audit import Options
+    from kata_audit.command import audit_homework
 
     sys.exit(audit_homework(homework, Options(at_once=at_once or 0, **options)))
 
