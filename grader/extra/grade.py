@@ -59,7 +59,7 @@ def page(port: int, **options: Any) -> None:
     sys.exit(run_page(opened(terms), terms, port))
 
 
-@click.command(cls=GuardedCommand)
+@click.command(cls=GuardedCommand, hidden=True)  # a program starts it
 @of_katas
 @of_workers
 @search_option
@@ -72,7 +72,7 @@ def mcp(**options: Any) -> None:
     sys.exit(run_tutor(opened(terms), terms))
 
 
-@click.command(cls=GuardedCommand)
+@click.command(cls=GuardedCommand, hidden=True)  # a program starts it
 @of_katas
 @of_workers
 @search_option

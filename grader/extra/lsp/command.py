@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from grader.cli.options import PASSED, GradeOptions
-from grader.errors import CourseError
+from grader.course.catalog import CourseError, open_course
 
 MISSING = "The language server needs pygls, which is not installed: pip install 'pygls>=2.1'"
 BY_HAND = "An editor starts `grade lsp` and talks to it; docs/editors.md says how to set one up."
@@ -19,6 +19,8 @@ def run_server(options: GradeOptions) -> int:
     a person has started it in a terminal."""
     if sys.stdin.isatty():
         raise CourseError(BY_HAND)
+    if options.course:
+        open_course(options.course, options.exercises)  # raises CourseError before an editor waits for it
     try:
         from grader.extra.lsp.server import new_server
     except ModuleNotFoundError as missing:

@@ -27,7 +27,6 @@ from grader.extra.show.answers import Answers, Functions
 from grader.extra.show.sections import Figure, Section, rounded
 from grader.extra.show.speech import Speech
 from grader.extra.show.tracing import Step, cells_of
-from grader.formats import pages
 from grader.kata import KataError
 from grader.worker.in_process import LocalStudent
 
@@ -122,6 +121,8 @@ TEMPLATE = Path(__file__).parent / "templates" / "page.html"
 
 def render_page(demonstration: Demonstration, sections: Sequence[Section]) -> str:
     """Return the page. What a student typed is data in it, which its script writes as text alone."""
+    from grader.formats import pages  # Jinja2, which a pass without a page does without
+
     return pages.page(
         TEMPLATE,
         demonstration.title,
