@@ -121,7 +121,10 @@ def test_members_that_lead_out_are_long_or_deep_are_not_listed():
     assert len(archive.unsafe) == 3
 
 
-@pytest.mark.parametrize("data", [b"Rar!\x1a\x07\x00", b"", packed(("a.py", b"x" * 99))[:-30]])
+CUT = packed(("a.py", b"x" * 99))[:-30]
+
+
+@pytest.mark.parametrize("data", [b"Rar!\x1a\x07\x00", b"", CUT], ids=["rar", "empty", "cut"])
 def test_what_is_no_whole_zip_is_refused_with_a_reason(data):
     with pytest.raises(NotReadable, match="cannot be read as a zip file"):
         Zip(data)
