@@ -107,6 +107,7 @@ def place_of(source: str, line: int | None, columns: tuple[int, int] | None) -> 
     """Return a line of the source, and the columns of an expression given in bytes; None if there is no such
     line."""
     lines = NEW_LINE.split(source)
+    lines = lines if lines[-1] else lines[:-1]  # behind the end of the last line
     if line is None or not 1 <= line <= len(lines):
         return None
     text = lines[line - 1]

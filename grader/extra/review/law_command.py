@@ -14,7 +14,7 @@ import click
 from grader.cli.console import Progress
 from grader.cli.options import FAILED, PASSED, GradeOptions, columns
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.files import Folder, from_here, read_below
+from grader.course.files import Folder, from_here, read_below, read_file
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected, decoded, parse, read_bytes
 from grader.errors import reason_of
@@ -59,7 +59,8 @@ def run_laws(course: Course, options: GradeOptions) -> int:
     """Judge the laws of a kata, or write the file for them; return the exit code."""
     infos = [info for name in options.names for info in course.katas_meant(name)]
     if len(infos) != 1:
-        raise CourseError("`grade laws` goes with the name of one kata: grade laws softmax.")
+        name = next(iter(course.katas), "NAME")
+        raise CourseError(f"`grade laws` goes with the name of one kata: grade laws {name}.")
     info = infos[0]
     require_installed(info)
     if not CourseState(course).kata(info.name).has_passed:
@@ -160,7 +161,7 @@ def _state(course: Course) -> Path:
 
 
 def _digest(info: KataInfo, own: str) -> str:
-    return hashlib.sha256(info.path.read_bytes() + b"\0" + own.encode()).hexdigest()
+    return hashlib.sha256(read_file(info.path) + b"\0" + own.encode()).hexdigest()
 
 
 def _known(course: Course, info: KataInfo, own: str) -> list[Version]:
