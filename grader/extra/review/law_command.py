@@ -170,9 +170,7 @@ def _known(course: Course, info: KataInfo, own: str) -> list[Version]:
         found = json.loads(read_below(_state(course), (f"{info.name}.json",)))
         if found["digest"] == _digest(info, own):
             return [
-                Version(
-                    str(one["source"]), Fault(**one["fault"]) if one["fault"] else None, bool(one["rounds"])
-                )
+                Version(str(one["source"]), Fault(**one["fault"]) if one["fault"] else None)
                 for one in found["versions"]
             ]
     return []

@@ -1,9 +1,9 @@
 """Judge the laws that a student writes for a kata: what is true of every right answer and of no wrong one.
 
-Right are the student's own answer that has passed, versions of it with a changed line that pass as well,
-and one that rounds differently. Wrong are versions with one fault that the checks catch. Laws run in a new
-worker for each version. They get the functions under test by calls through the grader, so they see no code
-and no file of a version, and remember nothing of another one.
+Right are the student's own answer that has passed, and versions of it that pass as well: with a changed line,
+or with results that are rounded differently. Wrong are versions with one fault that the checks catch. Laws
+run in a new worker for each version. They get the functions under test by calls through the grader, so they
+see no code and no file of a version, and remember nothing of another one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from grader.answer_keys.answers import Case, spread
 from grader.checks.base import PreparedKata
@@ -28,8 +26,6 @@ from grader.grading.grader import Grader
 from grader.grading.snippet import signatures_of
 from grader.grading.submission_run import START_SECONDS, judge_submission
 from grader.report_texts import harmless
-from grader.values.arrays import dtype_name
-from grader.values.comparison import epsilon_of
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.protocol.channel import Flooded
@@ -41,7 +37,6 @@ MOST_FAULTS = 24  # that are wrong versions
 MOST_OF_A_KIND = 3
 MOST_VARIANTS = 3  # versions with a changed line that pass
 MOST_JUDGED = 60  # faults that are tried
-ULPS = 2  # by which another version rounds differently
 KATA_SECONDS = 10.0  # of CPU time of all calls with one version
 RUN = "run_a_law_for_the_grader"
 #: Below the student's file: runs one law; an exception of the function under test has its own class again.
@@ -69,6 +64,24 @@ def {RUN}(law, arguments, functions, names):
 
     globals()[law](**arguments, **{{name: under_test(name) for name in functions}})
 """
+#: Below an answer: its functions give floats that are a little larger.
+ROUNDED = """
+
+def _rounded(function):
+    steps = {"float64": 4e-16, "float32": 2e-7, "float16": 2e-3, "bfloat16": 1e-2}
+
+    def change(value):
+        if type(value) in (list, tuple):
+            return type(value)(map(change, value))
+        if type(value) is dict:
+            return {name: change(one) for name, one in value.items()}
+        kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
+        return value + value * steps[kind] if kind in steps and value.shape else value
+
+    return lambda *args, **kwargs: change(function(*args, **kwargs))
+
+
+"""
 Functions = Callable[[Any], Mapping[str, Callable[..., Any]]]
 
 
@@ -87,7 +100,6 @@ class Version:
 
     source: str
     fault: Fault | None = None
-    rounds: bool = False  # otherwise than the student's own
 
 
 @dataclass
@@ -159,14 +171,17 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 def versions_of(grader: Grader, prepared: PreparedKata, own: str, seed: str) -> list[Version]:
     """Return the right versions of an answer, then the wrong ones."""
-    right, wrong = [Version(own), Version(own, rounds=True)], list[Version]()
+    right, wrong = [Version(own)], list[Version]()
+    rounded = own + ROUNDED + "".join(f"{name} = _rounded({name})\n" for name in _plain_functions(own))
+    if _outcome(grader, prepared, rounded) == "passes":
+        right.append(Version(rounded))
     kinds: dict[str, int] = {}
     for fault in in_order(faults_in(own), seed)[:MOST_JUDGED]:
         if len(wrong) == MOST_FAULTS:
             break
         if kinds.get(fault.kind, 0) == MOST_OF_A_KIND:
             continue
-        outcome = _outcome(grader, prepared, fault)
+        outcome = _outcome(grader, prepared, fault.source)
         if outcome == "passes" and len(right) < 2 + MOST_VARIANTS:
             right.append(Version(fault.source))
         elif outcome == "fails":
@@ -175,10 +190,16 @@ def versions_of(grader: Grader, prepared: PreparedKata, own: str, seed: str) -> 
     return right + wrong
 
 
-def _outcome(grader: Grader, prepared: PreparedKata, fault: Fault) -> str:
+def _plain_functions(source: str) -> list[str]:
+    """Return the functions at the top of an answer that others than itself may call."""
+    names = [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    return [name for name in names if not name.startswith("_")]
+
+
+def _outcome(grader: Grader, prepared: PreparedKata, source: str) -> str:
     """Return whether an answer with a changed line passes or fails the checks; "" if it was stopped."""
     with suppress(SubmissionRejected):
-        submission = parse(prepared.info, fault.source, f"{prepared.info.name}.py")
+        submission = parse(prepared.info, source, f"{prepared.info.name}.py")
         judged = judge_submission(grader.factories, grader.device, prepared, submission)
         statuses = {failure.status for result in judged.results for failure in result.failures}
         return "passes" if not statuses else "fails" if statuses == {"failed"} else ""
@@ -256,18 +277,18 @@ class _Judge:
                 while left and not lost:
                     one = left.pop(0)
                     for case in cases:
-                        why, lost = self._run(one.law, case, judge, under_test, version.rounds)
+                        why, lost = self._run(one.law, case, judge, under_test)
                         if why:
                             yield one, case, why
                             break
 
     def _run(
-        self, law: WrittenLaw, case: Case, judge: RemoteStudent, under_test: RemoteStudent, rounds: bool
+        self, law: WrittenLaw, case: Case, judge: RemoteStudent, under_test: RemoteStudent
     ) -> tuple[str, bool]:
         """Return what a law raises on a case, "" if nothing, and whether a worker was lost."""
         taken = {name: value for name, value in case.arguments.items() if name in law.parameters}
         functions = {
-            name: _answering(function, rounds)
+            name: _answering(function)
             for name, function in self.functions(under_test).items()
             if name in law.parameters
         }
@@ -299,7 +320,7 @@ class _Judge:
                 process.channel.drain()
 
 
-def _answering(function: Callable[..., Any], rounds: bool) -> Callable[..., Any]:
+def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function under test as laws may call it: its exceptions keep the names of their classes."""
 
     def call(*args: Any) -> Any:
@@ -309,22 +330,6 @@ def _answering(function: Callable[..., Any], rounds: bool) -> Callable[..., Any]
             raise RuntimeError(f"{failed.kinds[0]}: {failed.message}") from None
         if isinstance(value, RemoteObject):
             raise RuntimeError("TypeError: the result is an object of a class, which laws cannot hold")
-        return _rounded(value) if rounds else value
+        return value
 
     return call
-
-
-def _rounded(value: Any) -> Any:
-    """Return a value whose floats are off by a few units in their last place, up and down in turn."""
-    if isinstance(value, list | tuple):
-        return type(value)(map(_rounded, value))
-    if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items()}
-    name = dtype_name(value)
-    if not name.startswith(("float", "bfloat")) or not value.shape:
-        return value
-    step = ULPS * epsilon_of(name)
-    signs = np.where(np.arange(int(np.prod(value.shape))) % 2, -1.0, 1.0).reshape(tuple(value.shape))
-    if isinstance(value, np.ndarray):
-        return (value * (1 + step * signs)).astype(value.dtype)
-    return value * (1 + step * value.new_tensor(signs.tolist()))
