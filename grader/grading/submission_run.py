@@ -348,7 +348,8 @@ class SubmissionRun:
 
     def retried(self, check: Check, arguments: Arguments) -> Failure | None:
         """Return how the submission fails a check on a case that is not in the bank. None if it does not, if
-        the reference does not pass the check on it, or if there is no reference or no worker to ask."""
+        the reference does not pass the check on it or does not answer it steadily, or if there is no
+        reference or no worker to ask."""
         kata, oracle = self.prepared.kata, self.prepared.oracle
         if self.process is None or self.losses or self.parts or oracle.recorded is not None:
             return None
@@ -370,7 +371,7 @@ class SubmissionRun:
                 return None
             channel.drain()
             channel.output.take_back(before)  # the output of a submission is that of the bank's cases
-            return found
+            return found if found is not None and one.is_steady else None
         return None
 
     def printed_for(self, result: CheckResult, failure: Failure) -> str:
