@@ -39,7 +39,7 @@ EXTREME = 1_000  # an integer from which on a plain one is tried in its place
 PLAIN_NUMBERS = (5, 6, 7, 8, 9)
 LARGE = 12.0  # the largest entry of an array that is replaced
 FEWEST = 4  # entries of an array that is replaced
-NUDGE = 0.001  # what is added to numbers, times a normal one, to see whether an answer is steady
+NUDGE = 0.001  # what normal numbers are multiplied by that are added, to see whether an answer is steady
 NEARLY = Tolerance(terms=10**15)  # the loosest: LOOSEST, relative to the largest number
 DIGITS = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -60,9 +60,13 @@ class OneCase(Oracle):
     def is_steady(self) -> bool:
         """Whether the reference answers nearly the same if the numbers are a little different. Raises what
         the reference raises."""
-        rng = np.random.default_rng(0)
-        nudged = self.kata.observed(self.reference, in_leaves(partial(_nudged, rng), self.case.arguments))
-        return first_difference(self._answer_to_it.native, dict(nudged), NEARLY) is None
+        native = self._answer_to_it.native
+        return all(first_difference(native, self._nudged(way), NEARLY) is None for way in (NUDGE, -NUDGE))
+
+    def _nudged(self, way: float) -> dict[str, Any]:
+        """Return what the reference answers where all numbers are a little different."""
+        change = partial(_nudged, np.random.default_rng(0), way)
+        return dict(self.kata.observed(self.reference, in_leaves(change, self.case.arguments)))
 
 
 @dataclass
@@ -124,11 +128,11 @@ def fails_as(one: Failure, other: Failure) -> bool:
     return one.difference.kind == other.difference.kind and names[0] == names[1]
 
 
-def _nudged(rng: np.random.Generator, value: Any) -> Any:
-    """Return an array whose numbers are a little different, if they mean nothing by themselves."""
+def _nudged(rng: np.random.Generator, way: float, value: Any) -> Any:
+    """Return an array with random numbers times `way` added, if its own mean nothing by themselves."""
     if not _is_free(value, 1, seed_of(value) is not None):
         return value
-    noise = NUDGE * rng.standard_normal(tuple(value.shape))
+    noise = way * rng.standard_normal(tuple(value.shape))
     if isinstance(value, np.ndarray):
         return value + noise.astype(value.dtype)
     return value + value.new_tensor(noise)
