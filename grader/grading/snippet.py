@@ -10,6 +10,7 @@ import ast
 import keyword
 import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -229,8 +230,10 @@ def signatures_of(source: str) -> Signatures:
 
 
 def pruned(source: str, names: set[str]) -> str:
-    """Return those statements at the top of a source text that the names need, without empty lines."""
-    nodes = ast.parse(source).body
+    """Return those statements at the top of a source text that the names need, without empty lines and
+    methods that nothing names."""
+    tree = ast.parse(source)
+    nodes, unused = tree.body, _without_unused_methods(tree, names)
     made = [(node, _made_by(node)) for node in nodes]
     needed, grows = set(names), True
     while grows:
@@ -239,9 +242,35 @@ def pruned(source: str, names: set[str]) -> str:
         grows, needed = not found <= needed, needed | found
     kept = [node for node, own in made if own & needed or not own]
     lines = source.splitlines()
-    starts = [min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) for node in kept]
-    parts = [lines[start - 1 : node.end_lineno] for start, node in zip(starts, kept, strict=True)]
-    return "\n".join(line for part in parts for line in part if line.strip())
+    numbers = [number for node in kept for number in _lines_of(node) if number not in unused]
+    return "\n".join(lines[number - 1] for number in numbers if lines[number - 1].strip())
+
+
+def _without_unused_methods(tree: ast.Module, names: set[str]) -> set[int]:
+    """Take out of the tree those methods that neither the names nor its own code call, and return their
+    lines. What a library calls stays: special methods, and those that a module of PyTorch has."""
+    torch = sys.modules.get("torch")
+    used = {*names, *(dir(torch.nn.Module) if torch else ())}
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    methods = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
+    rest = [part for node in classes for part in node.body if part not in methods]
+    reached: list[ast.AST] = [*(node for node in tree.body if node not in classes), *rest]
+    while reached:
+        used |= {part.attr for node in reached for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+        reached = [method for method in methods if method.name in used or method.name.startswith("__")]
+        methods = [method for method in methods if method not in reached]
+    for node in classes:
+        left = [part for part in node.body if part not in methods]
+        node.body, methods = (
+            (left, methods) if left else (node.body, [m for m in methods if m not in node.body])
+        )
+    return {number for method in methods for number in _lines_of(method)}
+
+
+def _lines_of(node: ast.stmt) -> range:
+    """Return the numbers of the lines of a statement, with its decorators."""
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    return range(first, (node.end_lineno or first) + 1)
 
 
 def _uses_device(source: str) -> bool:
@@ -325,11 +354,9 @@ class _Writer:
 
     def _sources(self) -> list[str]:
         """Return those parts of the grader's own texts that the calls use."""
-        used: dict[str, set[str]] = {}
-        for call in self.calls:
-            if call.source:
-                used.setdefault(call.source, set()).add(call.name)
-        return [pruned(source, names) for source, names in used.items()]
+        sources = dict.fromkeys(call.source for call in self.calls if call.source)
+        names = {call.name for call in self.calls}
+        return [pruned(source, names) for source in sources]
 
     def _short_definitions(
         self, module: str, own: list[str], sources: list[str], script: Script

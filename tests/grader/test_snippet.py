@@ -277,6 +277,39 @@ def test_of_the_graders_own_text_the_used_part_is_shown():
     assert pruned(text, {"one"}) == due
 
 
+def test_methods_that_nothing_names_are_left_out():
+    text = """
+class Queue:
+    def __init__(self):
+        self.waiting = []
+
+    def push(self, item):
+        self.add(item)
+
+    def add(self, item):
+        self.waiting.append(item)
+
+    @property
+    def size(self):
+        return count(self.waiting)
+
+class Empty:
+    def lonely(self):
+        pass
+
+def count(items):
+    return len(items)
+"""
+    made = pruned(text, {"Queue", "Empty", "push"})
+    assert "def add" in made
+    assert "size" not in made
+    assert "@property" not in made
+    assert "count" not in made
+    assert "def lonely" in made  # else the class has no body
+    compile(made, "made", "exec")
+    assert "def count" in pruned(text, {"Queue", "size"})
+
+
 def test_a_function_of_the_grader_is_shown_as_its_table():
     torch = pytest.importorskip("torch")
 
