@@ -10,7 +10,6 @@ import ast
 import keyword
 import math
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -21,7 +20,7 @@ import numpy as np
 from grader.cases.state import EARLIER_CALLS
 from grader.checks.runner import Failure, shares_memory
 from grader.values.arrays import is_contiguous, leaves, to_numpy
-from grader.values.seeded import expression_of, seed_of, seeded
+from grader.values.seeded import expression_of, identity_of, seed_of, seeded
 from grader.worker.protocol.codec import Handle, forwards, span_of
 from grader.worker.student import Call, RemoteObject
 
@@ -230,10 +229,8 @@ def signatures_of(source: str) -> Signatures:
 
 
 def pruned(source: str, names: set[str]) -> str:
-    """Return those statements at the top of a source text that the names need, without empty lines and
-    methods that nothing names."""
-    tree = ast.parse(source)
-    nodes, unused = tree.body, _without_unused_methods(tree, names)
+    """Return those statements at the top of a source text that the names need, without empty lines."""
+    nodes = ast.parse(source).body
     made = [(node, _made_by(node)) for node in nodes]
     needed, grows = set(names), True
     while grows:
@@ -242,35 +239,9 @@ def pruned(source: str, names: set[str]) -> str:
         grows, needed = not found <= needed, needed | found
     kept = [node for node, own in made if own & needed or not own]
     lines = source.splitlines()
-    numbers = [number for node in kept for number in _lines_of(node) if number not in unused]
-    return "\n".join(lines[number - 1] for number in numbers if lines[number - 1].strip())
-
-
-def _without_unused_methods(tree: ast.Module, names: set[str]) -> set[int]:
-    """Take out of the tree those methods that neither the names nor its own code call, and return their
-    lines. What a library calls stays: special methods, and those that a module of PyTorch has."""
-    torch = sys.modules.get("torch")
-    used = {*names, *(dir(torch.nn.Module) if torch else ())}
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    methods = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
-    rest = [part for node in classes for part in node.body if part not in methods]
-    reached: list[ast.AST] = [*(node for node in tree.body if node not in classes), *rest]
-    while reached:
-        used |= {part.attr for node in reached for part in ast.walk(node) if isinstance(part, ast.Attribute)}
-        reached = [method for method in methods if method.name in used or method.name.startswith("__")]
-        methods = [method for method in methods if method not in reached]
-    for node in classes:
-        left = [part for part in node.body if part not in methods]
-        node.body, methods = (
-            (left, methods) if left else (node.body, [m for m in methods if m not in node.body])
-        )
-    return {number for method in methods for number in _lines_of(method)}
-
-
-def _lines_of(node: ast.stmt) -> range:
-    """Return the numbers of the lines of a statement, with its decorators."""
-    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-    return range(first, (node.end_lineno or first) + 1)
+    starts = [min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) for node in kept]
+    parts = [lines[start - 1 : node.end_lineno] for start, node in zip(starts, kept, strict=True)]
+    return "\n".join(line for part in parts for line in part if line.strip())
 
 
 def _uses_device(source: str) -> bool:
@@ -354,9 +325,11 @@ class _Writer:
 
     def _sources(self) -> list[str]:
         """Return those parts of the grader's own texts that the calls use."""
-        sources = dict.fromkeys(call.source for call in self.calls if call.source)
-        names = {call.name for call in self.calls}
-        return [pruned(source, names) for source in sources]
+        used: dict[str, set[str]] = {}
+        for call in self.calls:
+            if call.source:
+                used.setdefault(call.source, set()).add(call.name)
+        return [pruned(source, names) for source, names in used.items()]
 
     def _short_definitions(
         self, module: str, own: list[str], sources: list[str], script: Script
@@ -420,23 +393,27 @@ class _Writer:
 
     def _table(self, function: Any) -> str:
         """Return a function that looks its answers up by the arguments, as text. Raises NotCode."""
-        answers: dict[str, str] = {}
-        forms = set()
-        for call in self.calls:
-            for given, answer in call.answers.get(id(function), []):
-                plain = [part.tolist() if hasattr(part, "tolist") else part for part in given]
-                code_of(plain)  # raises NotCode if an object was given
-                forms.add(tuple(hasattr(part, "tolist") for part in given))
-                key = str(plain[0]) if len(plain) == 1 else str(plain)
-                answers[key] = _as_logarithms(answer, self.as_tensors)
+        made = [pair for call in self.calls for pair in call.answers.get(id(function), [])]
+        forms = {tuple(hasattr(part, "tolist") for part in given) for given, _ in made}
         if not forms:
             return "lambda *given: None  # never called"
-        if len(forms) != 1 or not (form := forms.pop()) or any('"' in key for key in answers):
+        if len(forms) != 1 or not (form := forms.pop()):
             raise NotCode
-        names = ["given"] if len(form) == 1 else [f"given_{number}" for number in range(1, len(form) + 1)]
-        pairs = zip(names, form, strict=True)
-        parts = [f"{name}.tolist()" if is_array else name for name, is_array in pairs]
+        calls = [[part.tolist() if hasattr(part, "tolist") else part for part in given] for given, _ in made]
+        code_of(calls)  # raises NotCode if an object was given
+        count = _fewest_that_tell_apart(calls)
+        answers = {
+            str(given[0] if count == 1 else given[:count]): _as_logarithms(answer, self.as_tensors)
+            for given, (_, answer) in zip(calls, made, strict=True)
+        }
+        if any('"' in key for key in answers):
+            raise NotCode
+        names = ["given"] if count == 1 else [f"given_{number}" for number in range(1, count + 1)]
+        parts = [
+            f"{name}.tolist()" if is_array else name for name, is_array in zip(names, form, strict=False)
+        ]
         asked = parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
+        names += ["*others"] if count < len(form) else []
         before, texts, after = _in_one_frame(list(answers.values()))
         listed = ", ".join(f'"{given}": {text}' for given, text in zip(answers, texts, strict=True))
         return f"lambda {', '.join(names)}: {before}{{{listed}}}[str({asked})]{after}"
@@ -628,6 +605,12 @@ def _shortened(code: str) -> str:
     return OBVIOUS.sub("", short)
 
 
+def _fewest_that_tell_apart(calls: list[list[Any]]) -> int:
+    """Return how many of the first arguments tell the calls of a function apart as all of them do."""
+    every = len(set(map(str, calls)))
+    return next(n for n in range(1, len(calls[0]) + 1) if len({str(given[:n]) for given in calls}) == every)
+
+
 def _in_one_frame(codes: list[str]) -> tuple[str, list[str], str]:
     """Return what arrays as code have in common around their entries, if it is the same for all."""
     parts = [TABLE_ENTRY.fullmatch(code) for code in codes]
@@ -710,7 +693,7 @@ def code_of(value: Any, as_tensors: bool = False, is_whole: bool = False) -> str
     if isinstance(value, np.generic):
         number = code_of(value.item())
         return number if as_tensors else f"np.{value.dtype}({number})"
-    if not is_whole and (made := expression_of(value, as_tensors)):
+    if made := identity_of(value, as_tensors) or (not is_whole and expression_of(value, as_tensors)):
         return made
     if isinstance(value, np.ndarray) and as_tensors:
         value = forwards(value)

@@ -277,39 +277,6 @@ def test_of_the_graders_own_text_the_used_part_is_shown():
     assert pruned(text, {"one"}) == due
 
 
-def test_methods_that_nothing_names_are_left_out():
-    text = """
-class Queue:
-    def __init__(self):
-        self.waiting = []
-
-    def push(self, item):
-        self.add(item)
-
-    def add(self, item):
-        self.waiting.append(item)
-
-    @property
-    def size(self):
-        return count(self.waiting)
-
-class Empty:
-    def lonely(self):
-        pass
-
-def count(items):
-    return len(items)
-"""
-    made = pruned(text, {"Queue", "Empty", "push"})
-    assert "def add" in made
-    assert "size" not in made
-    assert "@property" not in made
-    assert "count" not in made
-    assert "def lonely" in made  # else the class has no body
-    compile(made, "made", "exec")
-    assert "def count" in pruned(text, {"Queue", "size"})
-
-
 def test_a_function_of_the_grader_is_shown_as_its_table():
     torch = pytest.importorskip("torch")
 
@@ -331,15 +298,33 @@ def test_a_function_of_the_grader_is_shown_as_its_table():
     assert unused[1:] == ["q = lambda *given: None  # never called", "attend(q)"]
 
 
+def test_arguments_that_tell_no_answers_apart_are_left_out_of_a_table():
+    def score(ids, rows):
+        return float(len(ids) * len(rows))
+
+    call = Call("attend", [score], {}, answers={id(score): [([[1], [3]], 1.0), ([[2], [3]], 1.0)]})
+    assert script(call).shown[1] == 'q = lambda given, *others: {"[1]": 1.0, "[2]": 1.0}[str(given)]'
+
+
+def test_an_identity_matrix_is_shown_as_one():
+    call = Call("attend", [np.eye(2), np.eye(3, dtype=np.float32)], {})
+    assert "q = np.eye(2)" in script(call).shown
+    assert "k = np.eye(3, dtype=np.float32)" in script(call).shown
+    assert code_of(np.eye(2) * -0.0) == "np.array([[-0.0, -0.0], [-0.0, -0.0]], dtype=np.float64)"
+    assert code_of(np.eye(2, dtype=np.int64)).startswith("np.array(")
+
+
 def test_a_function_of_several_arguments_is_shown_as_its_table():
     def score(ids, rows):
         return float(len(ids) * len(rows))
 
     ids = np.array([1, 2])
-    call = Call("attend", [score], {}, answers={id(score): [([ids, [3]], 2.0)]})
+    answers = [([ids, [3]], 2.0), ([ids, [3, 4]], 4.0)]
+    call = Call("attend", [score], {}, answers={id(score): answers})
     shown = script(call).shown
     assert shown[1] == (
-        'q = lambda given_1, given_2: {"[[1, 2], [3]]": 2.0}[str([given_1.tolist(), given_2])]'
+        'q = lambda given_1, given_2: {"[[1, 2], [3]]": 2.0, "[[1, 2], [3, 4]]": 4.0}'
+        "[str([given_1.tolist(), given_2])]"
     )
     (found,), _ = rebuilt("\n".join(shown))
     assert found(ids, [3]) == 2.0
