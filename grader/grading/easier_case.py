@@ -3,15 +3,20 @@
 The large arrays of a case are replaced by seeded ones, which one line of code makes, and axes are shortened.
 A new case counts only if the reference passes the check on it, and the submission fails it as it failed the
 case of the bank. So it needs the reference: with an answer key alone, the cases of the bank are shown.
+
+It also has to be a case that the kata could have drawn. Its sizes and whole numbers are related as those of
+all cases of the bank are. An array of shorter axes is what it was before: probabilities, a permutation, or a
+mask that shows something in each row. And there is no tie, and no number nearly half-way between two others:
+the reference answers nearly the same where the numbers are a little different.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +24,10 @@ import numpy as np
 from grader.answer_keys.answers import Case
 from grader.cases.oracle import Oracle
 from grader.checks.runner import Failure, fails_alike
+from grader.grading.case_relations import CaseRelations
 from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, in_leaves, leaves, to_numpy
+from grader.values.comparison import Tolerance, first_difference
 from grader.values.seeded import seed_of, seeded
 
 #: Returns how a submission fails a check on a new case; None if it does not, or if the case is of no use.
@@ -32,6 +39,8 @@ EXTREME = 1_000  # an integer from which on a plain one is tried in its place
 PLAIN_NUMBERS = (5, 6, 7, 8, 9)
 LARGE = 12.0  # the largest entry of an array that is replaced
 FEWEST = 4  # entries of an array that is replaced
+NUDGE = 0.001  # what normal numbers are multiplied by that are added, to see whether an answer is steady
+NEARLY = Tolerance(terms=10**15)  # the loosest: LOOSEST, relative to the largest number
 DIGITS = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -47,20 +56,41 @@ class OneCase(Oracle):
         """Return what the reference answers to the case."""
         return self._answer_to_it
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether the reference answers nearly the same if the numbers are a little different. Raises what
+        the reference raises."""
+        native = self._answer_to_it.native
+        return all(first_difference(native, self._nudged(way), NEARLY) is None for way in (NUDGE, -NUDGE))
+
+    def _nudged(self, way: float) -> dict[str, Any]:
+        """Return what the reference answers where all numbers are a little different."""
+        change = partial(_nudged, np.random.default_rng(0), way)
+        return dict(self.kata.observed(self.reference, in_leaves(change, self.case.arguments)))
+
 
 @dataclass
 class EasierCases:
-    """Looks for easier cases for the checks that one submission fails, with `left` tries in all. `found` has
-    what was found for a case of the bank, by its id: other checks of the same case try it first."""
+    """Looks for easier cases than those of the `bank` for the checks that one submission fails, with `left`
+    tries in all. `found` has what was found for a case of the bank, by its id: other checks of the same case
+    try it first."""
 
     kata: Kata
+    bank: Sequence[Case] = ()
     left: int = MOST_TRIES
     found: dict[int, Arguments] = field(default_factory=dict)
+
+    @cached_property
+    def relations(self) -> CaseRelations:
+        """What holds of all cases of the bank."""
+        return CaseRelations(case.arguments for case in self.bank)
 
     def failures(self, failure: Failure, retry: Retry) -> Iterator[Failure]:
         """Yield failures on new cases, each easier than the one before: first with seeded arrays, then with
         shorter axes."""
         case = failure.case
+        if self.left <= 0:
+            return
         if case.arguments is self.found.get(id(case), case.arguments):
             yield from self._search(failure, retry)
         elif again := self._retried(self.found[id(case)], failure, retry):
@@ -68,7 +98,8 @@ class EasierCases:
 
     def _search(self, failure: Failure, retry: Retry) -> Iterator[Failure]:
         case, arguments = failure.case, failure.case.arguments
-        for candidates in (_refilled, _with_plain_integers, _with_fewer_items, *_shortenings(arguments)):
+        ways = (_refilled, _with_plain_integers, _with_fewer_items)
+        for candidates in (*ways, *_shortenings(arguments, self.relations)):
             for new in candidates(arguments):
                 if self.left > 0 and (found := self._retried(new, failure, retry)):
                     yield found
@@ -76,10 +107,12 @@ class EasierCases:
                     break
 
     def _retried(self, arguments: Arguments, failure: Failure, retry: Retry) -> Failure | None:
-        """Return how a new case fails, if it fails as the other one does."""
-        self.left -= 1
+        """Return how a new case fails, if the kata can have it and it fails as the other one does."""
+        if not self.relations.hold(arguments):
+            return None
         if _corner(self.kata, arguments) != _corner(self.kata, failure.case.arguments):
             return None
+        self.left -= 1
         found = retry(arguments)
         return found if found is not None and fails_as(found, failure) else None
 
@@ -93,6 +126,16 @@ def fails_as(one: Failure, other: Failure) -> bool:
         return one.line == other.line
     names = [failure.where.partition("[")[0] for failure in (one.difference, other.difference)]
     return one.difference.kind == other.difference.kind and names[0] == names[1]
+
+
+def _nudged(rng: np.random.Generator, way: float, value: Any) -> Any:
+    """Return an array with random numbers times `way` added, if its own mean nothing by themselves."""
+    if not _is_free(value, 1, seed_of(value) is not None):
+        return value
+    noise = way * rng.standard_normal(tuple(value.shape))
+    if isinstance(value, np.ndarray):
+        return value + noise.astype(value.dtype)
+    return value + value.new_tensor(noise)
 
 
 def _corner(kata: Kata, arguments: Arguments) -> str | None:
@@ -191,15 +234,19 @@ def _with_fewer_items(arguments: Arguments) -> Iterator[Arguments]:
             yield {**arguments, **{name: arguments[name][:most] for name in nested}}
 
 
-def _shortenings(arguments: Arguments) -> list[Callable[[Arguments], Iterator[Arguments]]]:
-    """Return for each size of an axis, from the largest, what shortens all axes of this size."""
+def _shortenings(
+    arguments: Arguments, relations: CaseRelations
+) -> list[Callable[[Arguments], Iterator[Arguments]]]:
+    """Return for each size of an axis, from the largest, what shortens all axes of this size: to the least
+    length of the bank, or to 2."""
     arrays = [leaf for leaf in leaves(arguments) if hasattr(leaf, "shape")]
     sizes = {int(size) for leaf in arrays for size in leaf.shape if size > 1}
     features = {int(leaf.shape[-1]) for leaf in arrays if len(leaf.shape) and "float" in dtype_name(leaf)}
-    return [
-        partial(_with_shorter_axes, size, (2,) if size in features else (1, 2))
-        for size in sorted(sizes, reverse=True)
-    ]
+    found: list[Callable[[Arguments], Iterator[Arguments]]] = []
+    for size in sorted(sizes, reverse=True):
+        least = max(relations.least_length(arguments, size), 2 if size in features else 1)
+        found.append(partial(_with_shorter_axes, size, (least, 2) if least < 2 else (least,)))
+    return found
 
 
 def _with_shorter_axes(size: int, lengths: tuple[int, ...], arguments: Arguments) -> Iterator[Arguments]:
@@ -207,7 +254,8 @@ def _with_shorter_axes(size: int, lengths: tuple[int, ...], arguments: Arguments
     for shorter in lengths:
         if shorter < size:
             new: Arguments = in_leaves(partial(_resized, size, shorter), arguments)
-            yield _with_seeds(new) if _is_seeded(arguments) else new
+            if all(map(_is_as_before, leaves(arguments), leaves(new))):
+                yield _with_seeds(new) if _is_seeded(arguments) else new
 
 
 def _resized(size: int, shorter: int, value: Any) -> Any:
@@ -218,6 +266,31 @@ def _resized(size: int, shorter: int, value: Any) -> Any:
         return value
     part = value[tuple(slice(shorter if length == size else None) for length in value.shape)]
     return part.copy() if isinstance(part, np.ndarray) else part.clone()
+
+
+def _is_as_before(old: Any, new: Any) -> bool:
+    """Return whether a shortened array is of the kind that it was: its rows hold probabilities, or the first
+    whole numbers, or a mask that shows something."""
+    before, after = to_numpy(old), to_numpy(new)
+    if before is None or after is None or not before.ndim or before.shape == after.shape:
+        return True
+    return all(is_so(after) for is_so in KINDS if is_so(before))
+
+
+def _holds_probabilities(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype.kind == "f" and bool((array >= 0).all() and (abs(array.sum(-1) - 1) < NUDGE).all())
+
+
+def _is_permutation(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype.kind in "iu" and bool((np.sort(array, -1) == np.arange(array.shape[-1])).all())
+
+
+def _shows_something(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype.kind == "b" and bool(array.any(-1).all())
+
+
+#: What the rows of an array may be, each of them.
+KINDS = [_holds_probabilities, _is_permutation, _shows_something]
 
 
 def _is_seeded(arguments: Arguments) -> bool:

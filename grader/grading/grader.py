@@ -30,7 +30,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission, first_use
-from grader.grading.easier_case import EasierCases, Retry
+from grader.grading.easier_case import MOST_TRIES, EasierCases, Retry
 from grader.grading.missing_return import MissingReturn, missing_return, reported_once
 from grader.grading.report_builder import Told, as_check, as_repair, in_torch, shown
 from grader.grading.snippet import Signatures, signatures_of
@@ -177,7 +177,7 @@ class Grader:
             return Graded(_report(submission, kata, [broken], time.monotonic() - began))
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
-            chosen = self._chosen(kata, submission)
+            chosen = self._chosen(prepared, submission)
             judged = judge_submission(
                 self.factories, self.device, prepared, submission, is_outdated, chosen, self._tell
             )
@@ -192,10 +192,11 @@ class Grader:
         unexplained = Unexplained(prepared, submission, factory, self.device, judged.results)
         return Graded(report, judged.isolation, unexplained)
 
-    def _chosen(self, kata: Kata, submission: Submission) -> Callable[[CheckResult, Retry], Told]:
+    def _chosen(self, prepared: PreparedKata, submission: Submission) -> Callable[[CheckResult, Retry], Told]:
         """Return the function that chooses what a report shows of a failing check."""
-
-        easier = EasierCases(kata)
+        kata, oracle = prepared.kata, prepared.oracle
+        tries = MOST_TRIES if oracle.recorded is None else 0  # a key has no reference to ask
+        easier = EasierCases(kata, oracle.answered.cases, tries)
 
         @cache
         def names() -> Signatures:

@@ -20,7 +20,7 @@ import numpy as np
 from grader.cases.state import EARLIER_CALLS
 from grader.checks.runner import Failure, shares_memory
 from grader.values.arrays import is_contiguous, leaves, to_numpy
-from grader.values.seeded import expression_of, seed_of, seeded
+from grader.values.seeded import expression_of, identity_of, seed_of, seeded
 from grader.worker.protocol.codec import Handle, forwards, span_of
 from grader.worker.student import Call, RemoteObject
 
@@ -393,23 +393,27 @@ class _Writer:
 
     def _table(self, function: Any) -> str:
         """Return a function that looks its answers up by the arguments, as text. Raises NotCode."""
-        answers: dict[str, str] = {}
-        forms = set()
-        for call in self.calls:
-            for given, answer in call.answers.get(id(function), []):
-                plain = [part.tolist() if hasattr(part, "tolist") else part for part in given]
-                code_of(plain)  # raises NotCode if an object was given
-                forms.add(tuple(hasattr(part, "tolist") for part in given))
-                key = str(plain[0]) if len(plain) == 1 else str(plain)
-                answers[key] = _as_logarithms(answer, self.as_tensors)
+        made = [pair for call in self.calls for pair in call.answers.get(id(function), [])]
+        forms = {tuple(hasattr(part, "tolist") for part in given) for given, _ in made}
         if not forms:
             return "lambda *given: None  # never called"
-        if len(forms) != 1 or not (form := forms.pop()) or any('"' in key for key in answers):
+        if len(forms) != 1 or not (form := forms.pop()):
             raise NotCode
-        names = ["given"] if len(form) == 1 else [f"given_{number}" for number in range(1, len(form) + 1)]
-        pairs = zip(names, form, strict=True)
-        parts = [f"{name}.tolist()" if is_array else name for name, is_array in pairs]
+        calls = [[part.tolist() if hasattr(part, "tolist") else part for part in given] for given, _ in made]
+        code_of(calls)  # raises NotCode if an object was given
+        count = _fewest_that_tell_apart(calls)
+        answers = {
+            str(given[0] if count == 1 else given[:count]): _as_logarithms(answer, self.as_tensors)
+            for given, (_, answer) in zip(calls, made, strict=True)
+        }
+        if any('"' in key for key in answers):
+            raise NotCode
+        names = ["given"] if count == 1 else [f"given_{number}" for number in range(1, count + 1)]
+        parts = [
+            f"{name}.tolist()" if is_array else name for name, is_array in zip(names, form, strict=False)
+        ]
         asked = parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
+        names += ["*others"] if count < len(form) else []
         before, texts, after = _in_one_frame(list(answers.values()))
         listed = ", ".join(f'"{given}": {text}' for given, text in zip(answers, texts, strict=True))
         return f"lambda {', '.join(names)}: {before}{{{listed}}}[str({asked})]{after}"
@@ -601,6 +605,12 @@ def _shortened(code: str) -> str:
     return OBVIOUS.sub("", short)
 
 
+def _fewest_that_tell_apart(calls: list[list[Any]]) -> int:
+    """Return how many of the first arguments tell the calls of a function apart as all of them do."""
+    every = len(set(map(str, calls)))
+    return next(n for n in range(1, len(calls[0]) + 1) if len({str(given[:n]) for given in calls}) == every)
+
+
 def _in_one_frame(codes: list[str]) -> tuple[str, list[str], str]:
     """Return what arrays as code have in common around their entries, if it is the same for all."""
     parts = [TABLE_ENTRY.fullmatch(code) for code in codes]
@@ -683,7 +693,7 @@ def code_of(value: Any, as_tensors: bool = False, is_whole: bool = False) -> str
     if isinstance(value, np.generic):
         number = code_of(value.item())
         return number if as_tensors else f"np.{value.dtype}({number})"
-    if not is_whole and (made := expression_of(value, as_tensors)):
+    if made := identity_of(value, as_tensors) or (not is_whole and expression_of(value, as_tensors)):
         return made
     if isinstance(value, np.ndarray) and as_tensors:
         value = forwards(value)

@@ -365,29 +365,33 @@ class SubmissionRun:
 
     def retried(self, check: Check, arguments: Arguments) -> Failure | None:
         """Return how the submission fails a check on a case that is not in the bank. None if it does not, if
-        the reference does not pass the check on it, or if there is no reference or no worker to ask."""
+        the reference does not pass the check on it or does not answer it steadily, or if there is no
+        reference or no worker to ask."""
         kata, oracle = self.prepared.kata, self.prepared.oracle
         if self.process is None or self.losses or self.parts or oracle.recorded is not None:
             return None
         if check.name == EARLIER_CALLS or kata.questions:  # which look at other cases of the bank too
             return None
         channel = self.process.channel
-        with contextlib.suppress(Exception, JudgingStopped), limited(REPEAT_SECONDS):
-            channel.drain()
-            before = channel.output.total
-            one = OneCase(oracle, arguments)
-            right = judge_case(check, CheckContext(oracle.kata, one, one.reference), one.case, one.reference)
-            if right.failure is not None or right.skip is not None:
-                return None
-            student = self.context.student
-            try:
-                found = judge_case(check, CheckContext(kata, one, student), one.case, student).failure
-            except CheckAborted:
-                self.close()
-                return None
-            channel.drain()
-            channel.output.take_back(before)  # the output of a submission is that of the bank's cases
-            return found
+        with contextlib.suppress(Exception, JudgingStopped):
+            one = OneCase(oracle, arguments)  # without a limit, which can leave an import half done
+            with limited(REPEAT_SECONDS):
+                channel.drain()
+                before = channel.output.total
+                right = judge_case(
+                    check, CheckContext(oracle.kata, one, one.reference), one.case, one.reference
+                )
+                if right.failure is not None or right.skip is not None:
+                    return None
+                student = self.context.student
+                try:
+                    found = judge_case(check, CheckContext(kata, one, student), one.case, student).failure
+                except CheckAborted:
+                    self.close()
+                    return None
+                channel.drain()
+                channel.output.take_back(before)  # the output of a submission is that of the bank's cases
+                return found if found is not None and one.is_steady else None
         return None
 
     def printed_for(self, result: CheckResult, failure: Failure) -> str:

@@ -1,4 +1,5 @@
-"""Arrays that a short expression makes: those of a seeded generator, and those of one repeated number.
+"""Arrays that a short expression makes: those of a seeded generator, those of one repeated number, and
+identity matrices.
 
 A seeded array holds `np.random.default_rng(seed).standard_normal(shape).round(1)`, in any float dtype.
 """
@@ -64,6 +65,18 @@ def expression_of(value: Any, as_tensors: bool = False) -> str | None:
         return None
     plain = float(str(number)) if array.dtype.kind == "f" else number.item()
     return f"{library}.full({tuple(value.shape)}, {plain!r}, dtype={library}.{name})"
+
+
+def identity_of(value: Any, as_tensors: bool = False) -> str | None:
+    """Return an expression for an identity matrix of a float dtype; None for any other value."""
+    array = to_numpy(value) if hasattr(value, "shape") else None
+    if array is None or array.dtype.kind != "f" or array.ndim != 2 or not is_contiguous(value):
+        return None
+    rows = len(array)
+    if rows < 2 or array.shape != (rows, rows) or np.signbit(array).any() or (array != np.eye(rows)).any():
+        return None
+    library = "torch" if as_tensors or not isinstance(value, np.ndarray) else "np"
+    return f"{library}.eye({rows}, dtype={library}.{dtype_name(value)})"
 
 
 def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -64,7 +64,8 @@ EVERY = {
     "test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks": 3,
     "test_each_part_of_the_reference_alone_is_right_or_needs_another": 3,
     "test_a_mistake_in_a_part_alone_is_found": 3,
-    "test_the_printed_call_gives_what_the_report_says": 3,
+    "test_the_printed_call_gives_what_the_report_says": 6,
+    "test_every_right_answer_passes_the_case_that_is_shown": 8,
 }
 EXTRA_FILES = {f"test_{name}.py" for names in EXTRA.values() for name in names.split()}
 #: The files whose slow tests grade one file after the other. One that has passed here is left out until what

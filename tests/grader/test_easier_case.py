@@ -5,9 +5,11 @@ import pytest
 
 from grader.answer_keys.answers import Case
 from grader.checks.runner import Failure
-from grader.grading.easier_case import MOST_TRIES, EasierCases, is_extreme
+from grader.grading.easier_case import MOST_TRIES, EasierCases, OneCase, is_extreme
+from grader.grading.grader import Grader
 from grader.kata import Kata
 from grader.values.seeded import seed_of, seeded
+from grader.worker.in_process import LocalStudent
 
 KATA = Kata("attend", track="t", entry_points=("attend",), title="T", source="S", hints=("a", "b", "c"))
 LARGE = np.linspace(-1, 1, 60).reshape(3, 4, 5)
@@ -61,6 +63,35 @@ def test_extreme_integers_become_small_ones_wherever_they_stand():
     _, tried = shown(given, lambda _: False)
     assert tried[0]["ids"].tolist() == [[5, 3, 5]]
     assert tried[0]["pad_id"] == 5
+
+
+def test_a_case_that_the_kata_would_not_draw_is_not_tried():
+    bank = [Case(n, {"x": LARGE, "num_heads": heads}) for n, heads in enumerate((5, 1))]
+    tried = []
+    list(EasierCases(KATA, bank).failures(failing(bank[0].arguments), tried.append))
+    assert {new["x"].shape for new in tried} == {LARGE.shape}
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("probabilities", np.full((2, 7), 1 / 7)),
+        ("a permutation", np.array([[6, 5, 4, 3, 2, 1, 0]])),
+        ("a mask that shows something", np.eye(7, dtype=bool)[[6, 5]]),
+    ],
+)
+def test_a_shortened_array_stays_what_it_is(name, array):
+    _, tried = shown({"a": array}, lambda _: False)
+    assert all(new["a"].shape[-1] == 7 for new in tried), name
+
+
+def test_an_answer_is_steady_if_it_hardly_changes_where_the_numbers_do(tiny_course):
+    oracle = Grader(tiny_course, {}).prepare(tiny_course.kata_info("double")).oracle
+    case = {"x": np.array([0.5, -1.0])}
+    assert OneCase(oracle, case).is_steady
+    oracle.reference = LocalStudent.from_source("double", "def double(x):\n    return (x > -1).astype(int)\n")
+    assert not OneCase(oracle, case).is_steady
+    assert OneCase(oracle, {"x": np.array([0.5, -2.0])}).is_steady
 
 
 def test_a_case_that_fails_with_another_finding_is_not_shown():

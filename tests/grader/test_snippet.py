@@ -298,15 +298,33 @@ def test_a_function_of_the_grader_is_shown_as_its_table():
     assert unused[1:] == ["q = lambda *given: None  # never called", "attend(q)"]
 
 
+def test_arguments_that_tell_no_answers_apart_are_left_out_of_a_table():
+    def score(ids, rows):
+        return float(len(ids) * len(rows))
+
+    call = Call("attend", [score], {}, answers={id(score): [([[1], [3]], 1.0), ([[2], [3]], 1.0)]})
+    assert script(call).shown[1] == 'q = lambda given, *others: {"[1]": 1.0, "[2]": 1.0}[str(given)]'
+
+
+def test_an_identity_matrix_is_shown_as_one():
+    call = Call("attend", [np.eye(2), np.eye(3, dtype=np.float32)], {})
+    assert "q = np.eye(2)" in script(call).shown
+    assert "k = np.eye(3, dtype=np.float32)" in script(call).shown
+    assert code_of(np.eye(2) * -0.0) == "np.array([[-0.0, -0.0], [-0.0, -0.0]], dtype=np.float64)"
+    assert code_of(np.eye(2, dtype=np.int64)).startswith("np.array(")
+
+
 def test_a_function_of_several_arguments_is_shown_as_its_table():
     def score(ids, rows):
         return float(len(ids) * len(rows))
 
     ids = np.array([1, 2])
-    call = Call("attend", [score], {}, answers={id(score): [([ids, [3]], 2.0)]})
+    answers = [([ids, [3]], 2.0), ([ids, [3, 4]], 4.0)]
+    call = Call("attend", [score], {}, answers={id(score): answers})
     shown = script(call).shown
     assert shown[1] == (
-        'q = lambda given_1, given_2: {"[[1, 2], [3]]": 2.0}[str([given_1.tolist(), given_2])]'
+        'q = lambda given_1, given_2: {"[[1, 2], [3]]": 2.0, "[[1, 2], [3, 4]]": 4.0}'
+        "[str([given_1.tolist(), given_2])]"
     )
     (found,), _ = rebuilt("\n".join(shown))
     assert found(ids, [3]) == 2.0

@@ -49,12 +49,8 @@ import torch
 from torch import nn
 
 def linear(weight, bias, trainable):
-    base = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
-    base.to(weight)
-    with torch.no_grad():
-        base.weight.copy_(weight)
-        if bias is not None:
-            base.bias.copy_(bias)
+    base = nn.Linear(*weight.shape[::-1], bias=bias is not None).to(weight)
+    base.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias})
     return base.requires_grad_(trainable)
 
 def half_linear(d_in, d_out):
