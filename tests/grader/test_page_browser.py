@@ -23,7 +23,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from grader.extra.page.editor import LOST
+from grader.extra.page.editor import LONGEST
 
 pytestmark = pytest.mark.slow
 
@@ -767,6 +767,65 @@ def test_a_file_that_changes_all_the_time_costs_nothing_that_is_typed(visit, cou
     assert file.read_text() == mine
 
 
+#: What the browser sends waits until `release(true)`, or is lost until `release()`.
+HOLD = """
+    const emit = socket.emit, kept = [];
+    socket.emit = (...words) => (words[0] === "event" ? kept.push(words) : emit.apply(socket, words));
+    window.release = (sends) => {
+        socket.emit = emit;
+        if (sends) kept.forEach((words) => socket.emit(...words));
+    };
+"""
+TEXT = "return getElement(document.querySelector('.editor')).editor.state.doc.toString()"
+
+
+def test_a_key_on_its_way_is_not_lost_when_another_program_writes_the_file(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    browser.execute_script(HOLD)
+    write(browser, source.replace(BODY, WRONG))
+    file.write_text(source.replace(BODY, RIGHT))
+    time.sleep(2)  # the server has seen it, and not what was typed
+    browser.execute_script("release(true)")
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".conflict").is_displayed())
+    assert browser.execute_script(TEXT) == source.replace(BODY, WRONG)
+    assert file.read_text() == source.replace(BODY, RIGHT)
+    browser.find_element(By.XPATH, "//button[text()='Keep what is here']").click()
+    wait(browser, lambda _: file.read_text() == source.replace(BODY, WRONG))
+
+
+def test_a_key_on_its_way_is_not_lost_when_a_verdict_comes(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    wrong = file.read_text().replace(BODY, "    return query_lenn\n")
+    write(browser, wrong)
+    browser.execute_script(HOLD)
+    press(browser, Keys.CONTROL + Keys.END, "# y")
+    scores(browser, "✗ 0 / 10")
+    time.sleep(1)
+    browser.execute_script("release(true)")
+    wait(browser, lambda _: file.read_text() == wrong + "# y")
+    assert browser.execute_script(TEXT) == wrong + "# y"
+
+
+def test_a_message_that_is_lost_costs_no_key(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    write(browser, source.replace(BODY, RIGHT))
+    press(browser, Keys.CONTROL + Keys.END)
+    browser.execute_script(HOLD)
+    press(browser, "#")
+    browser.execute_script("release()")
+    press(browser, " y")
+    wait(browser, lambda _: file.read_text() == source.replace(BODY, RIGHT) + "# y")
+    browser.execute_script(HOLD)
+    press(browser, "z")
+    browser.execute_script("release(); socket.io.engine.close()")  # the next connection sends it
+    wait(browser, lambda _: file.read_text() == source.replace(BODY, RIGHT) + "# yz")
+
+
 def test_the_first_kata_is_done_by_keyboard_alone(visit, course):
     browser, file = visit("/"), stub(course, "softmax")
     wait(browser, lambda b: b.switch_to.active_element.text == "Begin: softmax")
@@ -966,20 +1025,17 @@ def test_a_pasted_text_of_ten_megabytes_costs_nothing(visit, course):
     browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
     scores(browser, "·")
     source = file.read_text()
-    browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
+    write(browser, source.replace(BODY, WRONG))
     paste = (
         "const data = new DataTransfer(); data.setData('text/plain', '# x\\n'.repeat(2500000));"
         "const event = new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true});"
         "document.querySelector('.editor .cm-content').dispatchEvent(event)"
     )
     browser.execute_script(paste)
-    wait(browser, lambda b: "too long" in b.find_element(By.ID, "too_long_message_popup").text)
-    press(browser, "y")
-    wait(browser, lambda b: LOST in b.find_element(By.CSS_SELECTOR, ".q-notification").text)
-    assert "# x" not in browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").text
-    write(browser, source.replace(BODY, RIGHT))
-    scores(browser, "✓ 10 / 10")
-    assert file.read_text() == source.replace(BODY, RIGHT)
+    refused = f"Not pasted: a file here has at most {LONGEST} characters."
+    wait(browser, lambda b: refused in b.find_element(By.CSS_SELECTOR, ".q-notification").text)
+    press(browser, Keys.CONTROL + Keys.END, "# y")
+    wait(browser, lambda _: file.read_text() == source.replace(BODY, WRONG) + "# y")
 
 
 def test_ten_tabs_and_a_socket_that_is_cut(visit, course):
