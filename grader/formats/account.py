@@ -320,8 +320,8 @@ def _breaks(line: str) -> list[tuple[int, int]]:
 
 def causes(kata: KataReport) -> list[Cause]:
     """Return the causes of all failures: named mistakes first, then exceptions, then what a sentence tells,
-    then wrong answers; last what fails in a variation alone, such as another dtype. If ordinary cases come out
-    wrong, a dtype and NaN on extreme ones come last."""
+    then wrong answers; last what fails in a variation alone, such as another dtype. If ordinary cases come
+    out wrong, a dtype and NaN on extreme ones come last."""
     groups: dict[object, list[CheckReport]] = {}
     for check in wrong(kata):
         groups.setdefault(_reason(check), []).append(check)
