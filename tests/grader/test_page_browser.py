@@ -23,6 +23,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from grader.course.catalog import Course
+from grader.course.state import CourseState
 from grader.extra.page.editor import LONGEST
 
 pytestmark = pytest.mark.slow
@@ -405,6 +407,124 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     found = axe.Axe().run(browser)["violations"]
     told = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
     assert told == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+# --- a review ---
+
+MINE = """\
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    if not np.issubdtype(x.dtype, np.floating):
+        x = x.astype(float)
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+"""
+
+
+@pytest.fixture
+def due(visit, course):
+    """The view of the path, where softmax has passed long ago."""
+    stub(course, "softmax").write_text(MINE)
+    state = CourseState(Course(course))
+    state.change("softmax", status="passed", passed=True, passed_on="2026-01-01")
+    return visit("/")
+
+
+def changed_line(browser):
+    """Return the number of the line that the review has changed, and that line of the answer."""
+    lines = {
+        int(number): text
+        for number, text in (
+            one.text.split(maxsplit=1) for one in browser.find_elements(By.CSS_SELECTOR, ".review .line")
+        )
+    }
+    due = MINE.split("\n")
+    [found] = [number for number, text in lines.items() if text.strip() != due[number - 1].strip()]
+    return found, due[found - 1].strip()
+
+
+def status(browser):
+    return browser.find_element(By.CSS_SELECTOR, ".review [role=status]").text
+
+
+def begun(browser):
+    wait(browser, lambda b: "One line of an answer of yours was changed." in status(b))
+    return changed_line(browser)
+
+
+def test_a_line_is_found_and_mended_by_keyboard(due, course):
+    browser = due
+    card = browser.find_element(By.CSS_SELECTOR, ".due")
+    assert card.text.startswith("To review today: softmax")
+    card.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+    number, line = begun(browser)
+    lines = {int(one.text.split()[0]): one for one in browser.find_elements(By.CSS_SELECTOR, ".review .line")}
+    lines[1].send_keys(Keys.ENTER)
+    wait(browser, lambda b: status(b) == "Not line 1. Which one?")
+    lines[number].send_keys(Keys.ENTER)
+    wait(browser, lambda b: status(b) == f"Line {number} it is.")
+    wait(browser, lambda b: b.switch_to.active_element.tag_name == "input")
+    press(browser, Keys.ENTER)
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".review .wrong").text.startswith("✗ "))
+    field = browser.switch_to.active_element
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.NULL, line, Keys.ENTER)
+    wait(browser, lambda b: status(b) == "Found at first sight. It comes again in 7 days.")
+    assert "✓ Mended: every check passes." in browser.find_element(By.ID, "main").text
+    assert stub(course, "softmax").read_text() == MINE
+    press(browser, "p")
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas"))
+    assert browser.find_elements(By.CSS_SELECTOR, ".due") == []
+
+
+def test_a_line_that_is_not_found_is_shown_and_comes_again_tomorrow(due):
+    browser = due
+    browser.find_element(By.CSS_SELECTOR, ".due button").click()
+    number, line = begun(browser)
+    for label, shown in (
+        ("Show a failing case", "It fails here:"),
+        ("Hint", "Look in `softmax`: it is "),
+        ("Show the line", f"It is line {number}."),
+    ):
+        browser.find_element(By.XPATH, f"//button[.='{label}']").click()
+        wait(browser, lambda b, shown=shown: shown in b.find_element(By.ID, "main").text)
+    browser.find_element(By.XPATH, "//button[.='Show mine']").click()
+    wait(browser, lambda b: status(b) == "Not found. It comes again tomorrow.")
+    assert line in browser.find_element(By.CSS_SELECTOR, ".review [aria-live]").text
+
+
+def test_an_answer_that_does_not_pass_any_more_is_left_out_of_a_review(due, course):
+    stub(course, "softmax").write_text(MINE.replace("e / e.sum", "e * e.sum"))
+    due.find_element(By.CSS_SELECTOR, ".due button").click()
+    told = "softmax is left out: your answer does not pass any more."
+    wait(due, lambda b: status(b).startswith(told))
+
+
+@pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (1280, "dark"), (375, "light")])
+def test_axe_finds_nothing_in_a_review(due, width, colours):
+    axe = pytest.importorskip("axe_core_python.selenium", reason="axe is not installed")
+    browser, folder = due, os.environ.get("DOJO_PICTURES")
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 400}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": colours}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+    if folder:
+        browser.save_screenshot(f"{folder}/due-{width}-{colours}.png")
+    assert axe.Axe().run(browser)["violations"] == []
+    browser.find_element(By.CSS_SELECTOR, ".due button").click()
+    number, _ = begun(browser)
+    browser.find_element(By.XPATH, "//button[.='Show a failing case']").click()
+    lines = browser.find_elements(By.CSS_SELECTOR, ".review .line")
+    next(one for one in lines if one.text.split()[0] == str(number)).click()
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".review input"))
+    time.sleep(0.5)
+    if folder:
+        browser.save_screenshot(f"{folder}/review-{width}-{colours}.png")
+    found = axe.Axe().run(browser)["violations"]
+    assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found] == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
