@@ -677,6 +677,36 @@ def test_the_editor_shows_the_code_with_88_columns_and_the_statement_beside_it(v
     assert browser.execute_script("return document.documentElement.scrollHeight <= innerHeight")
 
 
+@pytest.mark.parametrize("width", [1440, 1920])
+def test_the_raise_of_a_long_stub_opens_in_the_upper_third(browser, visit, width):
+    resize(browser, width)
+    visit("/kata/train_language_model")
+    scores(browser, "·")
+    place = """
+        const line = document.querySelector(".editor .cm-activeLine").getBoundingClientRect();
+        const box = document.querySelector(".editor .cm-scroller").getBoundingClientRect();
+        const text = document.querySelector(".editor .cm-activeLine").innerText;
+        return [line.top - box.top, line.bottom - box.top, box.height, text];
+    """
+    top, bottom, height, text = browser.execute_script(place)
+    assert "raise NotImplementedError" in text
+    assert 0 <= top < bottom <= height / 3
+    statement = browser.find_element(By.CSS_SELECTOR, ".statement")
+    assert "*before*" not in statement.text
+    assert statement.find_element(By.TAG_NAME, "em").text == "before"
+
+
+def test_the_first_example_fits_a_wide_screen(browser, visit):
+    resize(browser, 1920)
+    visit("/kata/softmax")
+    scores(browser, "·")
+    beyond = "one => one.scrollWidth - one.clientWidth"
+    script = f"return [...document.querySelectorAll('.statement pre')].map({beyond})"
+    if folder := os.environ.get("DOJO_PICTURES"):
+        browser.save_screenshot(f"{folder}/wide.png")
+    assert set(browser.execute_script(script)) == {0}
+
+
 def test_a_formula_of_the_statement_is_set_and_the_editors_follow_the_system(visit):
     browser = visit("/kata/softmax")
     scores(browser, "·")

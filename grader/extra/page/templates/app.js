@@ -192,15 +192,19 @@
     const preparePlaceholder = (state, range) =>
       state.sliceDoc(0, range.from).trim().length < 5 ? FOLDED : "…";
     const effects = [
-      CM.StateEffect.appendConfig.of(CM.codeFolding({ placeholderDOM, preparePlaceholder })),
+      CM.StateEffect.appendConfig.of([CM.scrollPastEnd(), CM.codeFolding({ placeholderDOM, preparePlaceholder })]),
       ...(folds ? [CM.foldEffect.of({ from: begin[0].length, to: end })] : []),
     ];
     view.dispatch({ effects });
     if (!view.hasFocus) view.dispatch({ selection: { anchor: caret } }); // or else somebody is there already
+    let y = "start"; // first the caret stands high up, since what follows is written below it
     const follow = () => {
-      const yMargin = Math.min(100, view.scrollDOM.clientHeight / 3);
+      const height = view.scrollDOM.clientHeight;
+      if (!height) return;
       const head = view.state.selection.main.head;
-      view.dispatch({ effects: CM.EditorView.scrollIntoView(head, { y: "nearest", yMargin }) });
+      const yMargin = y === "start" ? height / 4 : Math.min(100, height / 3);
+      view.dispatch({ effects: CM.EditorView.scrollIntoView(head, { y, yMargin }) });
+      y = "nearest";
     };
     new ResizeObserver(follow).observe(view.dom); // the caret stays in sight when a panel opens
   }
