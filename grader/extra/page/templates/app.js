@@ -197,14 +197,15 @@
     ];
     view.dispatch({ effects });
     if (!view.hasFocus) view.dispatch({ selection: { anchor: caret } }); // or else somebody is there already
-    let y = "start"; // first the caret stands high up, since what follows is written below it
+    let isFirst = true;
     const follow = () => {
       const height = view.scrollDOM.clientHeight;
       if (!height) return;
       const head = view.state.selection.main.head;
-      const yMargin = y === "start" ? height / 4 : Math.min(100, height / 3);
+      const isLow = isFirst && view.lineBlockAt(head).bottom > height / 2; // what is written goes below it
+      const [y, yMargin] = isLow ? ["start", height / 4] : ["nearest", Math.min(100, height / 3)];
       view.dispatch({ effects: CM.EditorView.scrollIntoView(head, { y, yMargin }) });
-      y = "nearest";
+      isFirst = false;
     };
     new ResizeObserver(follow).observe(view.dom); // the caret stays in sight when a panel opens
   }
