@@ -202,7 +202,7 @@
       const height = view.scrollDOM.clientHeight;
       if (!height) return;
       const head = view.state.selection.main.head;
-      const isLow = isFirst && view.lineBlockAt(head).bottom > height / 2; // what is written goes below it
+      const isLow = isFirst && view.lineBlockAt(head).bottom > (2 * height) / 3; // what is written goes below it
       const [y, yMargin] = isLow ? ["start", height / 4] : ["nearest", Math.min(100, height / 3)];
       view.dispatch({ effects: CM.EditorView.scrollIntoView(head, { y, yMargin }) });
       isFirst = false;
