@@ -17,6 +17,7 @@ from grader.formats.account import PAGE
 from grader.report_texts import harmless
 
 MORE = {Outcome.AT_ONCE: "Show a failing case", Outcome.CASE: "Hint", Outcome.HINT: "Show the line"}
+JUDGING = "Judging …"
 LEFT = "The judge was needed elsewhere; open the review again."
 
 
@@ -134,12 +135,14 @@ class ReviewView:
         ui.timer(0.1, lambda: focus_on(".review input"), once=True)
 
     async def _check(self) -> None:
-        if self.review is None or not self.review.tries:
+        if self.review is None or self.wrong.text == JUDGING:
             return
-        self.wrong.text = "Judging …"
+        self.wrong.text = JUDGING
         source = self.review.fault.mended(self.field.value or "")
         async with aclosing(self.place.judges.mend(self.info.library, self.info.name, source)) as answers:
             async for answer in answers:
+                if self.review is None:  # the line was shown meanwhile
+                    return
                 match answer:
                     case Mended(told=""):
                         self._end("✓ Mended: every check passes.")
@@ -161,7 +164,7 @@ class ReviewView:
             if isinstance(told, str):
                 html.p(told)
             else:
-                html.p(f"{self.wrong.text} It was:".strip())
+                html.p(f"{self.wrong.text.removeprefix(JUDGING)} It was:".strip())
                 html.pre(harmless(f"{review.fault.line} │ {review.fault.was.strip()}"), tabindex=0)
         self.form.clear()
         self._lead_on()
