@@ -145,6 +145,8 @@ VARIATIONS = {
     "stays_on_the_device",
     "has_the_right_gradients",
 }
+ORDINARY, DTYPES = "agrees_with_reference", "keeps_the_dtype"  # checks of ordinary cases, and of dtypes alone
+NAN = "The result holds NaN."
 #: The commands that lead on from a report, by what they show.
 COMMANDS = {"hint": "grade hint {}", "call": "grade {} --snippet", "full": "grade {} --full"}
 
@@ -320,12 +322,14 @@ def _breaks(line: str) -> list[tuple[int, int]]:
 
 def causes(kata: KataReport) -> list[Cause]:
     """Return the causes of all failures: named mistakes first, then exceptions, then what a sentence tells,
-    then wrong answers; last what fails in a variation alone, such as another dtype."""
+    then wrong answers; last what fails in a variation alone, such as another dtype. If ordinary cases come
+    out wrong, a dtype and NaN on extreme ones come last."""
     groups: dict[object, list[CheckReport]] = {}
     for check in wrong(kata):
         groups.setdefault(_reason(check), []).append(check)
     found = [Cause(tuple(sorted(checks, key=_shows_little))) for checks in groups.values()]
-    return sorted(found, key=lambda cause: _rank(cause.first))
+    is_far_off = any(check.name == ORDINARY and check.expected and not check.message for check in wrong(kata))
+    return sorted(found, key=lambda cause: _rank(cause.first, is_far_off))
 
 
 def named(check: CheckReport) -> str:
@@ -359,10 +363,12 @@ def _shows_little(check: CheckReport) -> tuple[bool, bool, bool]:
     return shows_nothing, check.name in VARIATIONS, not is_whole(check)
 
 
-def _rank(check: CheckReport) -> tuple[int, bool]:
+def _rank(check: CheckReport, is_far_off: bool) -> tuple[int, bool]:
     if check.name == "answers_the_same_again" and check.expected is not None and not named(check):
         return 0, True  # what differs at each call says little of the formula
     kind = 1 if check.status != "failed" else 2 if check.message and check.name not in VARIATIONS else 3
+    if is_far_off and (check.name == DTYPES or check.message == NAN):
+        kind = 4
     return 0 if named(check) else kind, check.name in VARIATIONS
 
 

@@ -219,11 +219,13 @@ def test_a_notebook_that_is_missing_is_refused(grade_command):
 
 def test_a_statement_in_markdown():
     docstring = (
-        "A title: with *stars*.\n\nThat 2**3 is `x_i ** 2`, and [a](b) <c>:\n\n    y  = x_1\n\n    z\n\n"
+        "A title: with *stars*.\n\nThat *last* 2**3 is `x_i ** 2` * *a, and [a](b) <c>:\n\n"
+        "    y  = x_1\n\n    z\n\n"
         "Example, the smallest: $5.\n- an item\n  of two lines\n"
     )
     assert to_markdown(docstring) == (
-        "## A title: with \\*stars\\*\n\nThat 2\\*\\*3 is `x_i ** 2`, and \\[a\\](b) \\<c\\>:\n\n"
+        "## A title: with \\*stars\\*\n\n"
+        "That *last* 2\\*\\*3 is `x_i ** 2` \\* \\*a, and \\[a\\](b) \\<c\\>:\n\n"
         "```text\ny  = x_1\n\nz\n```\n\n"
         "Example, the smallest: \\$5.\n- an item\n  of two lines\n"
     )

@@ -77,6 +77,37 @@ def test_nothing_is_written_over_what_another_program_wrote(tmp_path):
     assert file.path.read_text() == "x = 2\n"
 
 
+def test_what_the_file_offers_is_taken_once_the_editor_has_it(tmp_path):
+    file = document(tmp_path)
+    file.path.write_text("x = 3\n")
+    assert file.offer() == "x = 3\n"
+    assert file.text == "x = 1\n"
+    file.take("x = 3\n")
+    assert file.is_saved
+    assert not file.changed_outside()
+
+
+def test_what_was_typed_meanwhile_is_neither_saved_nor_written_over_the_file(tmp_path):
+    file = document(tmp_path)
+    file.path.write_text("x = 3\n")
+    file.offer()
+    file.take("x = 12\n")
+    assert not file.save()
+    assert file.changed_outside()
+    assert (file.text, file.path.read_text()) == ("x = 12\n", "x = 3\n")
+    file.path.write_text("x = 12\n")  # the other program writes the same: there is nothing to ask
+    assert not file.changed_outside()
+    assert file.save()
+
+
+def test_other_line_ends_alone_change_no_text(tmp_path):
+    file = document(tmp_path)
+    file.path.write_bytes(b"x = 1\r\n")
+    assert file.changed_outside()
+    assert file.offer() == file.text
+    assert file.is_saved
+
+
 def test_line_ends_stay_as_they_were(tmp_path):
     file = document(tmp_path, b"x = 1\r\ny = 2\r\n")
     assert file.text == "x = 1\ny = 2\n"
@@ -92,6 +123,10 @@ def test_line_ends_stay_as_they_were(tmp_path):
         (
             lambda path: path.write_bytes(b"\xff\xfe"),
             "is not encoded as UTF-8; save it as UTF-8 to edit it here.",
+        ),
+        (
+            lambda path: path.write_text("x" * (editor.LONGEST + 1)),
+            "has more than 131072 characters; edit it elsewhere.",
         ),
         (lambda path: path.mkdir(), "is a folder."),
         (lambda path: path.symlink_to("/etc/passwd"), "is a link."),

@@ -23,7 +23,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from grader.extra.page.editor import LOST
+from grader.course.catalog import Course
+from grader.course.state import CourseState
+from grader.extra.page.editor import LONGEST
 
 pytestmark = pytest.mark.slow
 
@@ -408,6 +410,124 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+# --- a review ---
+
+MINE = """\
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    if not np.issubdtype(x.dtype, np.floating):
+        x = x.astype(float)
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+"""
+
+
+@pytest.fixture
+def due(visit, course):
+    """The view of the path, where softmax has passed long ago."""
+    stub(course, "softmax").write_text(MINE)
+    state = CourseState(Course(course))
+    state.change("softmax", status="passed", passed=True, passed_on="2026-01-01")
+    return visit("/")
+
+
+def changed_line(browser):
+    """Return the number of the line that the review has changed, and that line of the answer."""
+    lines = {
+        int(number): text
+        for number, text in (
+            one.text.split(maxsplit=1) for one in browser.find_elements(By.CSS_SELECTOR, ".review .line")
+        )
+    }
+    due = MINE.split("\n")
+    [found] = [number for number, text in lines.items() if text.strip() != due[number - 1].strip()]
+    return found, due[found - 1].strip()
+
+
+def status(browser):
+    return browser.find_element(By.CSS_SELECTOR, ".review [role=status]").text
+
+
+def begun(browser):
+    wait(browser, lambda b: "One line of an answer of yours was changed." in status(b))
+    return changed_line(browser)
+
+
+def test_a_line_is_found_and_mended_by_keyboard(due, course):
+    browser = due
+    card = browser.find_element(By.CSS_SELECTOR, ".due")
+    assert card.text.startswith("To review today: softmax")
+    card.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+    number, line = begun(browser)
+    lines = {int(one.text.split()[0]): one for one in browser.find_elements(By.CSS_SELECTOR, ".review .line")}
+    lines[1].send_keys(Keys.ENTER)
+    wait(browser, lambda b: status(b) == "Not line 1. Which one?")
+    lines[number].send_keys(Keys.ENTER)
+    wait(browser, lambda b: status(b) == f"Line {number} it is.")
+    wait(browser, lambda b: b.switch_to.active_element.tag_name == "input")
+    press(browser, Keys.ENTER)
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".review .wrong").text.startswith("✗ "))
+    field = browser.switch_to.active_element
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.NULL, line, Keys.ENTER)
+    wait(browser, lambda b: status(b) == "Found at first sight. It comes again in 7 days.")
+    assert "✓ Mended: every check passes." in browser.find_element(By.ID, "main").text
+    assert stub(course, "softmax").read_text() == MINE
+    press(browser, "p")
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas"))
+    assert browser.find_elements(By.CSS_SELECTOR, ".due") == []
+
+
+def test_a_line_that_is_not_found_is_shown_and_comes_again_tomorrow(due):
+    browser = due
+    browser.find_element(By.CSS_SELECTOR, ".due button").click()
+    number, line = begun(browser)
+    for label, shown in (
+        ("Show a failing case", "It fails here:"),
+        ("Hint", "Look in `softmax`: it is "),
+        ("Show the line", f"It is line {number}."),
+    ):
+        browser.find_element(By.XPATH, f"//button[.='{label}']").click()
+        wait(browser, lambda b, shown=shown: shown in b.find_element(By.ID, "main").text)
+    browser.find_element(By.XPATH, "//button[.='Show mine']").click()
+    wait(browser, lambda b: status(b) == "Not found. It comes again tomorrow.")
+    assert line in browser.find_element(By.CSS_SELECTOR, ".review [aria-live]").text
+
+
+def test_an_answer_that_does_not_pass_any_more_is_left_out_of_a_review(due, course):
+    stub(course, "softmax").write_text(MINE.replace("e / e.sum", "e * e.sum"))
+    due.find_element(By.CSS_SELECTOR, ".due button").click()
+    told = "softmax is left out: your answer does not pass any more."
+    wait(due, lambda b: status(b).startswith(told))
+
+
+@pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (1280, "dark"), (375, "light")])
+def test_axe_finds_nothing_in_a_review(due, width, colours):
+    axe = pytest.importorskip("axe_core_python.selenium", reason="axe is not installed")
+    browser, folder = due, os.environ.get("DOJO_PICTURES")
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 400}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": colours}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+    if folder:
+        browser.save_screenshot(f"{folder}/due-{width}-{colours}.png")
+    assert axe.Axe().run(browser)["violations"] == []
+    browser.find_element(By.CSS_SELECTOR, ".due button").click()
+    number, _ = begun(browser)
+    browser.find_element(By.XPATH, "//button[.='Show a failing case']").click()
+    lines = browser.find_elements(By.CSS_SELECTOR, ".review .line")
+    next(one for one in lines if one.text.split()[0] == str(number)).click()
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".review input"))
+    time.sleep(0.5)
+    if folder:
+        browser.save_screenshot(f"{folder}/review-{width}-{colours}.png")
+    found = axe.Axe().run(browser)["violations"]
+    assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found] == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
 # --- nothing typed is lost ---
 
 
@@ -555,6 +675,38 @@ def test_the_editor_shows_the_code_with_88_columns_and_the_statement_beside_it(v
     assert browser.find_element(By.CSS_SELECTOR, ".cm-activeLine").text.strip() == "raise NotImplementedError"
     assert columns(browser) >= 88
     assert browser.execute_script("return document.documentElement.scrollHeight <= innerHeight")
+
+
+@pytest.mark.parametrize(("width", "least", "most"), [(1440, 0, 1 / 3), (1920, 1 / 3, 2 / 3)])
+def test_the_raise_of_a_long_stub_opens_with_room_below_it(browser, visit, width, least, most):
+    resize(browser, width)
+    visit("/kata/train_language_model")
+    scores(browser, "·")
+    place = """
+        const line = document.querySelector(".editor .cm-activeLine").getBoundingClientRect();
+        const box = document.querySelector(".editor .cm-scroller").getBoundingClientRect();
+        const text = document.querySelector(".editor .cm-activeLine").innerText;
+        return [line.top - box.top, line.bottom - box.top, box.height, text];
+    """
+    top, bottom, height, text = browser.execute_script(place)
+    assert "raise NotImplementedError" in text
+    assert least * height <= top < bottom <= most * height
+    is_shown = "def train(" in browser.find_element(By.CSS_SELECTOR, ".editor").text
+    assert is_shown or width == 1440
+    statement = browser.find_element(By.CSS_SELECTOR, ".statement")
+    assert "*before*" not in statement.text
+    assert statement.find_element(By.TAG_NAME, "em").text == "before"
+
+
+def test_the_first_example_fits_a_wide_screen(browser, visit):
+    resize(browser, 1920)
+    visit("/kata/softmax")
+    scores(browser, "·")
+    beyond = "one => one.scrollWidth - one.clientWidth"
+    script = f"return [...document.querySelectorAll('.statement pre')].map({beyond})"
+    if folder := os.environ.get("DOJO_PICTURES"):
+        browser.save_screenshot(f"{folder}/wide.png")
+    assert set(browser.execute_script(script)) == {0}
 
 
 def test_a_formula_of_the_statement_is_set_and_the_editors_follow_the_system(visit):
@@ -767,6 +919,65 @@ def test_a_file_that_changes_all_the_time_costs_nothing_that_is_typed(visit, cou
     assert file.read_text() == mine
 
 
+#: What the browser sends waits until `release(true)`, or is lost until `release()`.
+HOLD = """
+    const emit = socket.emit, kept = [];
+    socket.emit = (...words) => (words[0] === "event" ? kept.push(words) : emit.apply(socket, words));
+    window.release = (sends) => {
+        socket.emit = emit;
+        if (sends) kept.forEach((words) => socket.emit(...words));
+    };
+"""
+TEXT = "return getElement(document.querySelector('.editor')).editor.state.doc.toString()"
+
+
+def test_a_key_on_its_way_is_not_lost_when_another_program_writes_the_file(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    browser.execute_script(HOLD)
+    write(browser, source.replace(BODY, WRONG))
+    file.write_text(source.replace(BODY, RIGHT))
+    time.sleep(2)  # the server has seen it, and not what was typed
+    browser.execute_script("release(true)")
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".conflict").is_displayed())
+    assert browser.execute_script(TEXT) == source.replace(BODY, WRONG)
+    assert file.read_text() == source.replace(BODY, RIGHT)
+    browser.find_element(By.XPATH, "//button[text()='Keep what is here']").click()
+    wait(browser, lambda _: file.read_text() == source.replace(BODY, WRONG))
+
+
+def test_a_key_on_its_way_is_not_lost_when_a_verdict_comes(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    wrong = file.read_text().replace(BODY, "    return query_lenn\n")
+    write(browser, wrong)
+    browser.execute_script(HOLD)
+    press(browser, Keys.CONTROL + Keys.END, "# y")
+    scores(browser, "✗ 0 / 10")
+    time.sleep(1)
+    browser.execute_script("release(true)")
+    wait(browser, lambda _: file.read_text() == wrong + "# y")
+    assert browser.execute_script(TEXT) == wrong + "# y"
+
+
+def test_a_message_that_is_lost_costs_no_key(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    write(browser, source.replace(BODY, RIGHT))
+    press(browser, Keys.CONTROL + Keys.END)
+    browser.execute_script(HOLD)
+    press(browser, "#")
+    browser.execute_script("release()")
+    press(browser, " y")
+    wait(browser, lambda _: file.read_text() == source.replace(BODY, RIGHT) + "# y")
+    browser.execute_script(HOLD)
+    press(browser, "z")
+    browser.execute_script("release(); socket.io.engine.close()")  # the next connection sends it
+    wait(browser, lambda _: file.read_text() == source.replace(BODY, RIGHT) + "# yz")
+
+
 def test_the_first_kata_is_done_by_keyboard_alone(visit, course):
     browser, file = visit("/"), stub(course, "softmax")
     wait(browser, lambda b: b.switch_to.active_element.text == "Begin: softmax")
@@ -966,20 +1177,17 @@ def test_a_pasted_text_of_ten_megabytes_costs_nothing(visit, course):
     browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
     scores(browser, "·")
     source = file.read_text()
-    browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
+    write(browser, source.replace(BODY, WRONG))
     paste = (
         "const data = new DataTransfer(); data.setData('text/plain', '# x\\n'.repeat(2500000));"
         "const event = new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true});"
         "document.querySelector('.editor .cm-content').dispatchEvent(event)"
     )
     browser.execute_script(paste)
-    wait(browser, lambda b: "too long" in b.find_element(By.ID, "too_long_message_popup").text)
-    press(browser, "y")
-    wait(browser, lambda b: LOST in b.find_element(By.CSS_SELECTOR, ".q-notification").text)
-    assert "# x" not in browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").text
-    write(browser, source.replace(BODY, RIGHT))
-    scores(browser, "✓ 10 / 10")
-    assert file.read_text() == source.replace(BODY, RIGHT)
+    refused = f"Not pasted: a file here has at most {LONGEST} characters."
+    wait(browser, lambda b: refused in b.find_element(By.CSS_SELECTOR, ".q-notification").text)
+    press(browser, Keys.CONTROL + Keys.END, "# y")
+    wait(browser, lambda _: file.read_text() == source.replace(BODY, WRONG) + "# y")
 
 
 def test_ten_tabs_and_a_socket_that_is_cut(visit, course):

@@ -13,8 +13,8 @@ from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import BEST, FILE, FOLDER, CourseState, Versions
 from grader.extra.review import schedule
-from grader.extra.review.command import case_lines, hint_of, listing
 from grader.extra.review.faults import choose, faults_in, suitable
+from grader.extra.review.review import case_lines, hint_of, listing
 from grader.extra.review.schedule import DAYS, Outcome, calendar, in_words
 from grader.extra.review.versions import tell_apart
 from grader.grading.session import open_grader
@@ -77,11 +77,11 @@ def review(course, *words, answers=()):
 def fault_of(monkeypatch, was, now):
     """Let reviews choose the fault that makes `now` of `was`."""
 
-    def chosen(grader, info, source, *_):
+    def chosen(grader, info, source, *_, **__):
         found = [fault for fault in faults_in(source) if was in fault.was and now in fault.now]
         return next(suitable(grader, info, found))
 
-    monkeypatch.setattr("grader.extra.review.command.choose", chosen)
+    monkeypatch.setattr("grader.extra.review.review.choose", chosen)
 
 
 # --- faults ---
@@ -250,7 +250,7 @@ def test_who_ends_it_has_not_been_reviewed(mine, monkeypatch):
 def test_neither_the_case_nor_the_hint_names_the_mistake_or_the_line(softmax):
     grader, info = softmax
     found = choose(grader, info, MINE, "a seed", ("divides_by_the_sum_of_the_whole_array",), seconds=60)
-    shown = "\n".join([*case_lines(found, 80), hint_of(found.fault)])
+    shown = "\n".join([*case_lines(found.check, 80), hint_of(found.fault)])
     assert found.report.mistake.text[:30] not in shown
     assert str(found.fault.line) not in hint_of(found.fault)
     assert "whole array" not in shown

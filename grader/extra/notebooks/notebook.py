@@ -252,6 +252,7 @@ INDENT = "    "
 HEADINGS = ("Example", "What goes wrong", "What must hold", "Source")
 CODE = re.compile(r"(`[^`]*`)")
 SPECIAL = re.compile(r"([\\*_\[\]<>$#|~])")
+EMPHASIS = re.compile(r"(?<![\w*\\])\\\*([A-Za-z]+(?:[ -][A-Za-z]+)*)\\\*(?![\w*\\])")  # once escaped
 
 
 def to_markdown(docstring: str) -> str:
@@ -287,10 +288,15 @@ def _text(line: str) -> str:
     lead, _, rest = line.partition(":")
     first, _, second = lead.partition(", ")
     if first in HEADINGS and not second and rest[:1] in ("", " "):
-        return f"**{lead}:**{escape(rest)}"
+        return f"**{lead}:**{_prose(rest)}"
     bullet = re.match(r"- |  (?=\S)", line)
     start = bullet[0] if bullet else ""
-    return start + escape(line[len(start) :])
+    return start + _prose(line[len(start) :])
+
+
+def _prose(text: str) -> str:
+    """Return the text escaped, with its *words* as emphasis."""
+    return EMPHASIS.sub(r"*\1*", escape(text))
 
 
 def escape(text: str) -> str:

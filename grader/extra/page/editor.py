@@ -3,18 +3,26 @@ the editor underlines, where the report found or proved something."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nicegui import ui
-from nicegui.events import GenericEventArguments
+from nicegui.events import CodeMirrorFocusChangeEventArguments, GenericEventArguments
 
 from grader.course.files import Folder, NotReadable, read_file
 from grader.errors import reason_of
 from grader.formats import account
 from grader.report import KataReport, Place
+
+LONGEST = 1 << 17  # characters of a text: in JSON they fit into one message of the socket, whatever they are
+
+
+def _text_of(data: bytes) -> str:
+    return data.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Document:
@@ -25,6 +33,7 @@ class Document:
         self._unreadable = self.unwritten = ""  # why; `unwritten` is empty again once the text is in the file
         self.text = ""
         self._saved = b""  # what the file held when this was last in agreement with it
+        self._offered: dict[str, bytes] = {}  # by its text, what the file held each time an editor was asked
         self.take_from_disk()
 
     @property
@@ -45,13 +54,31 @@ class Document:
         """Take the text of the file; what was here is lost. A file that is gone leaves an empty text."""
         data = self._read()
         if data is not None:
+            self._saved, self.text = data, _text_of(data)
+
+    def offer(self) -> str:
+        """Return the text of the file, for an editor; it is not taken before the editor has it."""
+        data = self._read()
+        if data is None:
+            return self.text
+        text = _text_of(data)
+        if text == self.text:  # with other line ends
             self._saved = data
-            self.text = data.decode().replace("\r\n", "\n").replace("\r", "\n")
+        else:
+            self._offered[text] = data
+        return text
+
+    def take(self, text: str) -> None:
+        """Take the text of an editor, which is saved if it is what the file has offered."""
+        self.text = text
+        self._saved = self._offered.get(text, self._saved)
+        self._offered.clear()
 
     def changed_outside(self) -> bool:
-        """Return whether the file holds something else than what was last read or written."""
+        """Return whether the file holds something else than what was last read or written, and than the text
+        here."""
         data = self._read()
-        return data is not None and data != self._saved
+        return data is not None and data not in (self._saved, self._encoded(self.text))
 
     def save(self, over: bool = False) -> bool:
         """Write the text, and return whether it is in the file now: not if somebody else has changed the file
@@ -87,7 +114,9 @@ class Document:
         self._unreadable = ""
         try:
             data = read_file(self.path)
-            data.decode()
+            if len(data.decode()) > LONGEST:
+                self._unreadable = f"{self.path.name} has more than {LONGEST} characters; edit it elsewhere."
+                return None
         except FileNotFoundError:
             return b""
         except UnicodeDecodeError:
@@ -99,21 +128,6 @@ class Document:
         else:
             return data
         return None
-
-
-LOST = "What was pasted was too large to be sent. The editor shows the file again."
-
-
-class Editor(ui.codemirror):
-    """A CodeMirror that shows the server's text again if a change has not arrived: the browser sends no more
-    than a megabyte at a time, and later changes would fall into other places."""
-
-    def _event_args_to_value(self, e: GenericEventArguments) -> str:
-        if sum(e.args["sections"][::2]) == len(self._codepoints):
-            return super()._event_args_to_value(e)
-        self.run_method("setEditorValue", self.value)
-        ui.notify(LOST, position="top", timeout=8000)
-        return self.value or ""
 
 
 @dataclass(frozen=True)
@@ -161,3 +175,40 @@ def decorations(text: str, marks: list[Mark]) -> list[dict[str, Any]]:
 def tooltips(marks: list[Mark]) -> dict[int, str]:
     """Return the texts by line."""
     return {mark.place.line: mark.text for mark in reversed(marks)}
+
+
+class Editor(ui.codemirror):
+    """A CodeMirror whose text is the browser's: `text` is what it has sent last.
+
+    After each change the browser sends the whole text, so nothing has to fit what was sent before. The server
+    alters no property, since each update would bring the server's text back over what is being typed.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        on_text: Callable[[str], object] | None = None,
+        on_focus: Callable[[CodeMirrorFocusChangeEventArguments], None] | None = None,
+        keymap: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(text, language="Python", on_focus_change=on_focus, keymap=keymap)
+        self.text, self._on_text = text, on_text
+        self.props(f"data-longest={LONGEST}")
+        self.on("text", self._take)
+
+    def replace(self, text: str) -> None:
+        """Ask the browser for another text. It sends it back, or leaves its own if that is not the one that
+        was sent last: then more was typed, and arrives instead."""
+        self._call("replaceText", self.text, text)
+
+    def underline(self, text: str, marks: list[Mark]) -> None:
+        """Underline places of a text, if it is the one that the browser has."""
+        self._call("markText", text, decorations(text, marks), tooltips(marks))
+
+    def _take(self, event: GenericEventArguments) -> None:
+        self.text = str(event.args)[:LONGEST]
+        if self._on_text:
+            self._on_text(self.text)
+
+    def _call(self, function: str, *words: object) -> None:
+        self.client.run_javascript(f"{function}({', '.join(map(json.dumps, (self.id, *words)))})")

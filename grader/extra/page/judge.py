@@ -22,6 +22,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,13 @@ from grader.expect import SubmissionFailed
 from grader.extra.page.messages import (
     SPEAKS,
     Answer,
+    Break,
+    Broken,
     Dropped,
     Grade,
     Inbox,
+    Mend,
+    Mended,
     Question,
     Said,
     Speak,
@@ -51,6 +56,7 @@ from grader.extra.page.messages import (
     Written,
     send,
 )
+from grader.extra.review.review import begin, wrong_with
 from grader.extra.show.demonstration import open_demonstration, read_recording, render_page, speech_of
 from grader.extra.show.speech import Silent, Speaker, Speech, Token, Wish, Writer, measured, section_of
 from grader.formats.account import points
@@ -186,6 +192,13 @@ class Judge:
                 yield from self._grade(question)
             case Try():
                 yield try_lines(self.session.grader, self.course, question, self._is_outdated)
+            case Break():
+                info = self.course.kata_info(question.kata)
+                begun = begin(self.course, self.session.grader, info, date.today(), self._is_outdated)
+                yield Broken(question.number, begun[1])
+            case Mend():
+                info = self.course.kata_info(question.kata)
+                yield Mended(question.number, wrong_with(self.session.grader, info, question.source))
 
     def _grade(self, question: Grade) -> Iterator[Verdict]:
         """Yield the verdict, and the same with the place of the mistake once it has been searched."""

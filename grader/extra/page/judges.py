@@ -15,8 +15,10 @@ import msgspec
 from grader.extra.page.messages import (
     SPEAKS,
     Answer,
+    Break,
     Dropped,
     Grade,
+    Mend,
     Question,
     Speak,
     Stop,
@@ -154,6 +156,12 @@ class Judges:
         self, library: str, kata: str, lines: str, text: str | None = None
     ) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Try(next(self._numbers), kata, lines, text))
+
+    def break_line(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
+        return self._judge(library).ask(Break(next(self._numbers), kata))
+
+    def mend(self, library: str, kata: str, source: str) -> AsyncGenerator[Answer, None]:
+        return self._judge(library).ask(Mend(next(self._numbers), kata, source))
 
     def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from nicegui import background_tasks, html, ui
-from nicegui.events import CodeMirrorFocusChangeEventArguments, ValueChangeEventArguments
+from nicegui.events import CodeMirrorFocusChangeEventArguments
 
 from grader.course.catalog import KataInfo
 from grader.course.files import text_of
 from grader.course.state import STUBS
 from grader.errors import reason_of
-from grader.extra.page.editor import Document, Editor, Mark, decorations, marks_of, tooltips
+from grader.extra.page.editor import Document, Editor, Mark, marks_of
 from grader.extra.page.judges import PAUSE_SECONDS
 from grader.extra.page.messages import Verdict
 from grader.extra.page.questions import QuestionsView
@@ -110,10 +110,9 @@ class KataView:
         else:
             self.editor = Editor(
                 self.document.text,
-                language="Python",
-                on_change=self._typed,
-                on_focus_change=self._focus,
-                keymap={
+                self._typed,
+                self._focus,
+                {
                     "Escape": leave_editor,
                     "Mod-Enter": self._check,
                     "Mod-s": self._check,
@@ -174,14 +173,17 @@ class KataView:
     def _check(self) -> None:
         self._start(self._save_and_judge())
 
-    def _typed(self, event: ValueChangeEventArguments[str]) -> None:
-        if event.value != self.document.text:
-            self._take(event.value)
-            self._start(self._after_pause())
+    def _typed(self, text: str) -> None:
+        """Take the text of the editor: what is typed, or what another program wrote and it now has."""
+        if text == self.document.text:
+            return
+        self._take(text)
+        self._start(self._judge() if self.document.is_saved else self._after_pause())
 
     def _take(self, text: str) -> None:
         """Take a text that is to be saved after a pause."""
-        self.document.text, self._typed_at = text, time.monotonic()
+        self.document.take(text)
+        self._typed_at = time.monotonic()
         self._make_stale()
         self._say("Saving …")
 
@@ -260,11 +262,12 @@ class KataView:
         if not self.document.is_saved and not self._put_aside(self.document.text):
             return
         self.conflict.set_visibility(False)
-        self.document.take_from_disk()
         if self.editor:
-            self.editor.line_tooltips = {}  # of another text, which may have more lines
-            self.editor.value = self.document.text
+            self.editor.replace(text := self.document.offer())
+            if text != self.document.text:
+                return  # it is judged once the editor has it
         if self.questions:
+            self.document.take_from_disk()
             self.questions.fill()
         self._start(self._judge())
 
@@ -345,8 +348,7 @@ class KataView:
             self.questions.mark(report)
         if self.editor:
             self.marks, self._looked = marks_of(report), 0
-            self.editor.decorations = decorations(text, self.marks)
-            self.editor.line_tooltips = tooltips(self.marks)
+            self.editor.underline(text, self.marks)
         if verdict.is_last and report.checks:
             self.place.history(self.info).add(report, text)
         self.toolbar.take(report)

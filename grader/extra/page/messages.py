@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from grader.course.catalog import Course
+from grader.extra.review.review import Review
 from grader.extra.show.speech import Wish
 from grader.report import KataReport, Picture
 from grader.worker.protocol.channel import CHUNK, Frames, packed
@@ -64,6 +65,21 @@ class Try(msgspec.Struct, tag=True):
     text: str | None = None
 
 
+class Break(msgspec.Struct, tag=True):
+    """Change a line of an answer that passes, for a review."""
+
+    number: int
+    kata: str
+
+
+class Mend(msgspec.Struct, tag=True):
+    """Judge a text that is in no file."""
+
+    number: int
+    kata: str
+    source: str
+
+
 class Speak(msgspec.Struct, tag=True):
     """Write a text; with `mine`, also with functions that do not pass."""
 
@@ -78,7 +94,7 @@ class Stop(msgspec.Struct, tag=True):
     number: int = 0
 
 
-Question = Grade | Try | Speak | Stop
+Question = Grade | Try | Break | Mend | Speak | Stop
 
 
 class Verdict(msgspec.Struct, tag=True):
@@ -101,6 +117,22 @@ class Tried(msgspec.Struct, tag=True):
     value: str = ""
     pictures: tuple[Picture, ...] = ()
     problem: str = ""
+    is_last: bool = True
+
+
+class Broken(msgspec.Struct, tag=True):
+    """A review, with the changed line."""
+
+    number: int
+    review: Review
+    is_last: bool = True
+
+
+class Mended(msgspec.Struct, tag=True):
+    """What is wrong with a text; nothing if it passes."""
+
+    number: int
+    told: str
     is_last: bool = True
 
 
@@ -133,7 +165,7 @@ class Dropped(msgspec.Struct, tag=True):
     is_last: bool = True
 
 
-Answer = Verdict | Tried | Said | Written | Dropped
+Answer = Verdict | Tried | Broken | Mended | Said | Written | Dropped
 
 _QUESTIONS = msgspec.msgpack.Decoder(Question)
 _ANSWERS = msgspec.msgpack.Decoder(Answer)

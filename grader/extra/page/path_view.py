@@ -21,6 +21,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
 from grader.extra.page.judges import end
 from grader.extra.page.messages import Dropped, Said, Written
+from grader.extra.page.review_view import due_today
 from grader.extra.page.workplace import Key, Workplace, focus_on, listen, prefix
 from grader.extra.show.demonstration import open_demonstration
 from grader.extra.show.speech import MOST_CHARACTERS, SECTION, Setting, Speech, Wish, prompt_of
@@ -211,6 +212,10 @@ class PathView:
             pages.fill(TEMPLATES / "progress.html", lines=[("katas pass", passed, len(self.found))]),
             sanitize=False,
         )
+        if due := due_today(self.place):
+            with html.section(**{"aria-label": "Review"}).classes("due"):
+                html.p(f"To review today: {', '.join(info.name for info in due)}")
+                html.button("Review", type="button").on("click", lambda: ui.navigate.to("/review"))
         if trouble := self.place.state.trouble():
             html.p(trouble)
         with html.div().classes("tools"):

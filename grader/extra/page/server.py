@@ -33,6 +33,7 @@ from grader.extra.page.jupyter import TOKEN
 from grader.extra.page.kata_view import KataView
 from grader.extra.page.messages import Terms
 from grader.extra.page.path_view import PathView, SeeView, SpeakView
+from grader.extra.page.review_view import ReviewView
 from grader.extra.page.workplace import Workplace, prefix, press_question_mark
 from grader.formats import pages
 
@@ -294,6 +295,7 @@ def _root(place: Workplace) -> None:
         {
             "/": lambda: PathView(place) and None,
             "/kata/{name}": kata,
+            "/review": lambda: ReviewView(place) and None,
             "/see": lambda: SeeView(place) and None,
             "/speak": lambda: SpeakView(place) and None,
             "/speak/{without}": lambda without: SpeakView(place, without) and None,

@@ -14,6 +14,7 @@ from nicegui.events import CodeMirrorFocusChangeEventArguments
 from grader.course.catalog import KataInfo
 from grader.course.files import from_here
 from grader.course.state import BEST, next_hint, next_number, stub_source
+from grader.extra.page.editor import Editor
 from grader.extra.page.messages import Dropped, Tried
 from grader.extra.page.workplace import Version, Workplace, focus_on, leave_editor
 from grader.formats import account, pages
@@ -118,12 +119,12 @@ class Toolbar:
     # --- lines to try ---
 
     def _try(self, on_focus: Callable[[CodeMirrorFocusChangeEventArguments], None]) -> None:
-        self.lines = ui.codemirror(
+        self.lines = Editor(
             FIRST + (self.info.entry_points[0] if self.info.entry_points else ""),
-            language="Python",
+            on_focus=on_focus,
             keymap={"Mod-Enter": self.run, "Escape": leave_editor},
-            on_focus_change=on_focus,
-        ).classes("lines")
+        )
+        self.lines.classes("lines")
         html.button("Run", type="button").classes("run").on("click", self.run)
         self.stop_button = html.button("Stop", type="button").on("click", self.stop)
         self.stop_button.set_visibility(False)
@@ -134,16 +135,19 @@ class Toolbar:
         if not self.snippet:
             ui.notify("There is no failing call that can be written as short code.", position="top")
             return
-        self.lines.value = self.snippet
+        self.lines.replace(self.snippet)
         self.open("try", stays=True)
-        await self.run()
+        await self._run(self.snippet)
 
     async def run(self) -> None:
+        await self._run(self.lines.text)
+
+    async def _run(self, lines: str) -> None:
         self.save()
         self.tried.content = "<p class='quiet'>Running …</p>"
         self.stop_button.set_visibility(True)
         try:
-            answers = self.place.judges.run(self.info.library, self.info.name, self.lines.value or "")
+            answers = self.place.judges.run(self.info.library, self.info.name, lines)
             async with aclosing(answers):
                 async for answer in answers:
                     if isinstance(answer, Dropped):

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import ast
 import random
 import sys
 from collections.abc import Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import date
 
 import click
 
 from grader.cli.options import FAILED, PASSED, GradeOptions, columns
-from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.files import text_of
-from grader.course.state import BEST, CourseState, Versions
-from grader.course.submission import SubmissionRejected, decoded, parse
-from grader.extra.review import schedule
-from grader.extra.review.faults import Fault, Found, choose
+from grader.course.catalog import Course, CourseError
+from grader.extra.review.review import (
+    TRIES,
+    Review,
+    Unsuitable,
+    begin,
+    case_lines,
+    hint_of,
+    listing,
+    seed_of,
+    wrong_with,
+)
 from grader.extra.review.schedule import Due, Outcome, calendar, in_words
 from grader.extra.review.versions import function_around, tell_apart
-from grader.formats import account
 from grader.formats.account import paragraphs, words
 from grader.grading.grader import Grader
 from grader.grading.session import lacks_library, open_grader, require_installed
-from grader.report import KataReport
 from grader.report_texts import harmless
 
-TRIES = 3  # texts of the line that are judged
-MARGIN = 4  # columns before a case
 NOTHING = "No kata has passed yet: a review breaks an answer of your own that has."
-
-
-class Unsuitable(Exception):
-    """An answer cannot be reviewed; the message is a sentence that says why."""
 
 
 def show_calendar(course: Course) -> int:
@@ -95,19 +92,6 @@ def _nothing_due(found: Iterable[Due], today: date) -> str:
     return f"Nothing is due today. Next is {later.info.name}, {when}: grade review {later.info.name}"
 
 
-def answer_of(course: Course, info: KataInfo) -> str:
-    """Return the text of an answer that has passed: the student's file, or else the best copy of it. Raises
-    Unsuitable."""
-    state = CourseState(course)
-    texts = [text_of(course.stub(info))] if state.kata(info.name).status == "passed" else []
-    with suppress(SubmissionRejected):
-        if kept := Versions(state.folder).kept(BEST, info):
-            texts.append(decoded(kept, info.name))
-    if not any(texts):
-        raise Unsuitable("no answer of yours that has passed is left.")
-    return next(filter(None, texts))
-
-
 def _say(text: str) -> None:
     click.echo(paragraphs(text, columns()))
 
@@ -117,42 +101,42 @@ class _Dialogue:
 
     def __init__(self, course: Course, grader: Grader, due: Due, today: date) -> None:
         self.course, self.grader, self.info, self.today = course, grader, due.info, today
-        self.state = due.state
-        self.seed = f"{self.info.name} {due.state.reviews} {due.state.reviewed} {today}"
-        self.order = random.Random(self.seed)
+        self.order = random.Random(seed_of(due.info, due.state, today))
 
     def run(self, asks_which: bool) -> int:
         """Ask until the fault is found or shown, remember how it went, and return the exit code. Raises
         Unsuitable."""
-        source = self._answer()
-        found = self._fault(source)
-        outcome = self._tell_apart(source, found) if asks_which else self._find_and_mend(found)
-        day = schedule.record(self.course, self.info.name, outcome, self.today)
-        again = f"It comes again {in_words(day, self.today)}." if day else "That was its last review."
-        _say(f"\n{outcome.capitalize()}. {again}")
+        source, review = self._begin()
+        if asks_which:
+            self._tell_apart(source, review)
+        else:
+            self._find_and_mend(review)
+        _say(f"\n{review.finish(self.course, self.today)}")
         left = sum(one.is_due(self.today) for one in calendar(self.course, self.today))
         if left:
             many = "One more kata is" if left == 1 else f"{left} more katas are"
             _say(f"{many} due: grade review")
-        return PASSED if outcome is not Outcome.MISSED else FAILED
+        return PASSED if review.outcome is not Outcome.MISSED else FAILED
 
-    def _answer(self) -> str:
-        source = answer_of(self.course, self.info)
-        if (report := self._judge(source)).status != "passed":
-            reason = account.told(report).words if report.checks else report.message
-            raise Unsuitable(f"your answer does not pass any more. {reason}")
-        return source
+    def _begin(self) -> tuple[str, Review]:
+        looks = sys.stderr.isatty()
+        if looks:
+            click.echo("looking for a line to change …", nl=False, err=True)
+        try:
+            return begin(self.course, self.grader, self.info, self.today)
+        finally:
+            if looks:
+                click.echo("\r\x1b[K", nl=False, err=True, color=True)
 
-    def _find_and_mend(self, found: Found) -> Outcome:
+    def _find_and_mend(self, review: Review) -> None:
         _say(f"{self.info.name}: one line of an answer of yours was changed.\n")
-        click.echo("\n".join(listing(found.fault.source, columns())))
-        outcome = self._find(found)
-        self._mend(found.fault)
-        return outcome
+        click.echo("\n".join(listing(review.fault.source, columns())))
+        self._find(review)
+        self._mend(review)
 
-    def _tell_apart(self, source: str, found: Found) -> Outcome:
+    def _tell_apart(self, source: str, review: Review) -> None:
         """Ask which of two versions is broken, and for an input that tells them apart."""
-        fault, width = found.fault, columns()
+        fault, width = review.fault, columns()
         is_first = bool(self.order.getrandbits(1))
         span = function_around(source, fault.line)
         _say(f"{self.info.name}: one of two versions of yours is broken.")
@@ -163,8 +147,9 @@ class _Dialogue:
         chosen = self._ask("\nWhich is broken, A or B?").upper()
         if chosen != broken:
             _say(f"It is {broken}, in line {fault.line}.")
-            click.echo("\n" + "\n".join(case_lines(found, width)))
-            return Outcome.MISSED
+            click.echo("\n" + "\n".join(case_lines(review.check, width)))
+            review.outcome = Outcome.MISSED
+            return
         for _ in range(TRIES):
             text = self._ask(f"{broken} it is. Write a call that tells them apart. Enter shows one")
             if not text:
@@ -172,61 +157,43 @@ class _Dialogue:
             told = tell_apart(self.grader, self.info, source, fault, text)
             if told.differs:
                 _say(f"✓ It does: {told.broken}, and {told.right} is due.")
-                return Outcome.AT_ONCE
+                return
             _say(told.problem or f"✗ Both give {told.right}.")
-        click.echo("\n" + "\n".join(case_lines(found, width)))
-        return Outcome.CASE
+        click.echo("\n" + "\n".join(case_lines(review.check, width)))
+        review.outcome = Outcome.CASE
 
-    def _fault(self, source: str) -> Found:
-        looks = sys.stderr.isatty()
-        if looks:
-            click.echo("looking for a line to change …", nl=False, err=True)
-        found = choose(self.grader, self.info, source, self.seed, tuple(self.state.mistakes))
-        if looks:
-            click.echo("\r\x1b[K", nl=False, err=True, color=True)
-        if found is None:
-            raise Unsuitable("no small change of it fails on a small case.")
-        return found
-
-    def _judge(self, source: str) -> KataReport:
-        try:
-            submission = parse(self.info, source, f"{self.info.name}.py")
-        except SubmissionRejected as refused:
-            return self.info.unjudged("error", str(refused))
-        return self.grader.grade(submission).report
-
-    def _find(self, found: Found) -> Outcome:
+    def _find(self, review: Review) -> None:
         """Ask for the line, each time after more is shown."""
-        fault = found.fault
-        shows = (
-            (Outcome.AT_ONCE, "", "a failing case"),
-            (Outcome.CASE, "\n".join(case_lines(found, columns())), "a hint"),
-            (Outcome.HINT, hint_of(fault), "the line"),
-        )
-        for outcome, text, more in shows:
+        shows = {
+            Outcome.AT_ONCE: ("", "a failing case"),
+            Outcome.CASE: ("\n".join(case_lines(review.check, columns())), "a hint"),
+            Outcome.HINT: (hint_of(review.fault), "the line"),
+        }
+        while review.outcome in shows:
+            text, more = shows[review.outcome]
             click.echo(f"\n{text}" if text else "")
             asked = f"Which line is it? Enter shows {more}"
-            while (answer := self._ask(asked)) and answer != str(fault.line):
+            while (answer := self._ask(asked)) and not review.is_line(answer):
                 asked = f"Not line {answer[:8]}. Which line is it? Enter shows {more}"
             if answer:
-                _say(f"Line {fault.line} it is.")
-                return outcome
-        _say(f"It is line {fault.line}.")
-        return Outcome.MISSED
+                _say(f"Line {review.fault.line} it is.")
+                return
+            review.show_more()
+        _say(f"It is line {review.fault.line}.")
 
-    def _mend(self, fault: Fault) -> None:
+    def _mend(self, review: Review) -> None:
         """Let the student write the line, and judge what it makes of the answer."""
+        fault = review.fault
         click.echo(f"\n  {fault.line} │ {harmless(fault.now.strip())}")
-        for left in reversed(range(TRIES)):
+        while review.tries:
             text = self._ask("Write it as it should be. Enter shows yours", fault.now.strip())
             if not text:
                 break
-            report = self._judge(fault.mended(text))
-            if report.status == "passed":
+            review.tries -= 1
+            if not (told := wrong_with(self.grader, self.info, fault.mended(text))):
                 _say("✓ Mended: every check passes.")
                 return
-            told = account.told(report).words if account.wrong(report) else account.summary_of(report)
-            _say(f"✗ {harmless(told)}" + ("" if left else " It was:"))
+            _say(f"✗ {told}" + ("" if review.tries else " It was:"))
         click.echo(f"  {fault.line} │ {harmless(fault.was.strip())}")
 
     def _ask(self, question: str, text: str = "") -> str:
@@ -243,41 +210,3 @@ class _Dialogue:
             return str(click.prompt(question, default="", show_default=False)).strip()
         finally:
             readline.set_startup_hook(None)
-
-
-def listing(source: str, width: int, span: range | None = None) -> list[str]:
-    """Return the lines of an answer with their numbers, without docstrings; those in `span`, or all."""
-    lines, hidden = source.split("\n"), set[int]()
-    for node in ast.walk(ast.parse(source)):
-        body = getattr(node, "body", None)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) and body:
-            hidden |= set(range(body[0].lineno, (body[0].end_lineno or 0) + 1))
-    room = len(str(len(lines)))
-    shown = [number for number in span or range(1, len(lines) + 1) if number not in hidden]
-    while shown and not lines[shown[0] - 1].strip():
-        shown = shown[1:]
-    while shown and not lines[shown[-1] - 1].strip():
-        shown = shown[:-1]
-    found: list[str] = []
-    for number in shown:
-        lead = f"  {number:>{room}} │ "
-        code = harmless(lines[number - 1])
-        indent = " " * (len(code) - len(code.lstrip()) + 8)
-        found += words(code, width, lead, " " * (room + 2) + " │ " + indent) or [lead.rstrip()]
-    return found
-
-
-def case_lines(found: Found, width: int) -> list[str]:
-    """Return a failing call of an answer as code, and what came and what was due, without the name of the
-    mistake."""
-    check = found.check
-    lines = ["It fails here:", "", *account.code_lines(check.call or "", width, " " * MARGIN)]
-    if check.came:
-        return [*lines, *account.code_lines(f"# {check.came}", width, " " * MARGIN)]
-    return [*lines, "", *words(f"{check.title} {check.message}", width)]
-
-
-def hint_of(fault: Fault) -> str:
-    """Return where the fault is, and of which kind."""
-    where = f"in `{fault.where.rpartition('.')[2]}`" if fault.where else "at the top of the file"
-    return f"Look {where}: it is {fault.kind}."

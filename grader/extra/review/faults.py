@@ -10,7 +10,7 @@ import ast
 import random
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -187,6 +187,7 @@ def choose(
     seed: str,
     made_before: tuple[str, ...] = (),
     seconds: float = SECONDS,
+    is_outdated: Callable[[], bool] = lambda: False,
 ) -> Found | None:
     """Return a fault that the checks catch on a small case; None if there is none.
 
@@ -197,10 +198,16 @@ def choose(
         seed: What the order of the faults hangs on.
         made_before: Mistakes that this student has made; a fault that is one of them comes first.
         seconds: How long to look for a better one.
+        is_outdated: Returns True once the fault is not needed any more.
+
+    Raises:
+        Outdated: `is_outdated` has returned True.
     """
     until = time.monotonic() + seconds
     best: tuple[tuple[bool, ...], Found] | None = None  # by what makes a fault tell
     for fault in in_order(faults_in(source), seed):
+        if is_outdated():
+            raise Outdated
         if best and (all(best[0]) or time.monotonic() > until):
             break
         for found in suitable(grader, info, [fault]):

@@ -18,7 +18,6 @@ from grader.course.files import Folder, from_here, read_below, read_file
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected, decoded, parse, read_bytes
 from grader.errors import reason_of
-from grader.extra.review.command import Unsuitable, answer_of
 from grader.extra.review.faults import Fault
 from grader.extra.review.laws import (
     JudgedLaw,
@@ -29,6 +28,7 @@ from grader.extra.review.laws import (
     laws_in,
     versions_of,
 )
+from grader.extra.review.review import Unsuitable, answer_of
 from grader.formats.account import paragraphs, points, words
 from grader.grading.session import open_grader, require_installed
 from grader.report_texts import harmless

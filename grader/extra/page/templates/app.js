@@ -68,6 +68,7 @@
     socket.on("connect", () => {
       clearTimeout(waiting);
       hide();
+      for (const send of senders) send(); // what was on its way when the connection ended is lost
     });
     socket.onAny((name) => {
       if (name !== "try_reconnect") before = null; // the server knows this tab, and has what was typed
@@ -111,6 +112,53 @@
     if (step && event.target.classList?.contains("divider")) keepWidth(widthNow() + step);
   });
 
+  // --- the text of an editor, which is the browser's ---
+  let senders = [];
+  const held = new Map(); // marks that came before their editor
+
+  // Send the whole text after each change: NiceGUI would send the change, which does not fit if one before is lost.
+  function connect(CM, box) {
+    const component = getElement(box);
+    const view = component.editor;
+    const longest = Number(box.dataset.longest);
+    const send = () => box.isConnected && component.$emit("text", view.state.doc.toString());
+    const refuse = (change) => {
+      if (change.newDoc.length <= Math.max(longest, change.startState.doc.length)) return change;
+      const message = `Not pasted: a file here has at most ${longest} characters.`;
+      Quasar.Notify.create({ message, position: "top", timeout: 8000 });
+      return [];
+    };
+    const effects = CM.StateEffect.appendConfig.of([
+      CM.EditorView.updateListener.of((update) => update.docChanged && send()),
+      CM.EditorState.transactionFilter.of((change) => (change.docChanged ? refuse(change) : change)),
+    ]);
+    component.emitting = false;
+    view.dispatch({ effects });
+    if (view.state.doc.toString() !== component.value) send();
+    markText(component.$el.id.slice(1), ...(held.get(box.id) ?? []));
+    senders = [...senders.filter((other) => other.box.isConnected), Object.assign(send, { box })];
+  }
+
+  // Called by the server. It knows the text that was sent last: if there is another one, more was typed.
+  window.replaceText = (id, known, text) => {
+    const view = getElement(id)?.editor;
+    if (!view || view.state.doc.toString() !== known) return;
+    let from = 0;
+    let end = 0; // what is the same at the begin and at the end stays, and the caret with it
+    const most = Math.min(known.length, text.length);
+    while (from < most && known[from] === text[from]) from++;
+    while (end < most - from && known.at(-1 - end) === text.at(-1 - end)) end++;
+    view.dispatch({ changes: { from, to: known.length - end, insert: text.slice(from, text.length - end) } });
+  };
+  window.markText = (id, text, decorations, tooltips) => {
+    const component = getElement(id);
+    if (!component?.editor) held.set(`c${id}`, [text, decorations, tooltips]);
+    else if (component.editor.state.doc.toString() === text) {
+      component.setDecorations(decorations);
+      component.setLineTooltips(tooltips);
+    }
+  };
+
   // --- one kata: its editor ---
   // Who comes by Tab goes on by Tab, until something else is pressed: the way through a page alters no file.
   let cameByTab = false;
@@ -132,8 +180,7 @@
   const FOLDED = " The statement stands beside ";
 
   // Fold the docstring of the module, and put the caret where the work begins.
-  async function openEditor(view) {
-    const CM = await import("nicegui-codemirror");
+  function openEditor(CM, view) {
     const code = text();
     const begin = DOCSTRING.exec(code);
     const end = begin ? code.indexOf(begin[1], begin[0].length) : -1;
@@ -145,15 +192,20 @@
     const preparePlaceholder = (state, range) =>
       state.sliceDoc(0, range.from).trim().length < 5 ? FOLDED : "…";
     const effects = [
-      CM.StateEffect.appendConfig.of(CM.codeFolding({ placeholderDOM, preparePlaceholder })),
+      CM.StateEffect.appendConfig.of([CM.scrollPastEnd(), CM.codeFolding({ placeholderDOM, preparePlaceholder })]),
       ...(folds ? [CM.foldEffect.of({ from: begin[0].length, to: end })] : []),
     ];
     view.dispatch({ effects });
     if (!view.hasFocus) view.dispatch({ selection: { anchor: caret } }); // or else somebody is there already
+    let isFirst = true;
     const follow = () => {
-      const yMargin = Math.min(100, view.scrollDOM.clientHeight / 3);
+      const height = view.scrollDOM.clientHeight;
+      if (!height) return;
       const head = view.state.selection.main.head;
-      view.dispatch({ effects: CM.EditorView.scrollIntoView(head, { y: "nearest", yMargin }) });
+      const isLow = isFirst && view.lineBlockAt(head).bottom > (2 * height) / 3; // what is written goes below it
+      const [y, yMargin] = isLow ? ["start", height / 4] : ["nearest", Math.min(100, height / 3)];
+      view.dispatch({ effects: CM.EditorView.scrollIntoView(head, { y, yMargin }) });
+      isFirst = false;
     };
     new ResizeObserver(follow).observe(view.dom); // the caret stays in sight when a panel opens
   }
@@ -167,8 +219,10 @@
   night.addEventListener("change", paint);
 
   // Called once a kata's view is there.
-  window.openKata = () => {
+  window.openKata = async () => {
     paint();
+    const CM = await import("nicegui-codemirror");
+    for (const box of document.querySelectorAll(".nicegui-codemirror")) connect(CM, box);
     document.querySelectorAll(".cm-content").forEach((one) => {
       one.setAttribute("aria-label", one.closest(".lines") ? "Lines to try" : "Your file. Tab indents; Escape, then Tab leaves.");
     });
@@ -179,9 +233,9 @@
     kata().classList.toggle("folded", Boolean(localStorage.getItem("dojo folded")));
     if (localStorage.getItem("dojo width")) setWidth(localStorage.getItem("dojo width"));
     else sayWidth(widthNow());
-    if (editor()) openEditor(editor());
-    const held = sessionStorage.getItem(place());
+    if (editor()) openEditor(CM, editor());
+    const kept = sessionStorage.getItem(place());
     sessionStorage.removeItem(place());
-    if (held && held !== text()) show(held);
+    if (kept && kept !== text()) show(kept);
   };
 })();
