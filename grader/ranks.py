@@ -14,7 +14,6 @@ takes numbers of another rank from what it has kept between calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,8 +180,8 @@ class Ranks:
         """Run one rank, up to the first collective that is not among the exchanges."""
         turn = _Turn(rank, self.exchanges)
         try:
-            turn.result = function(**arguments, **{name: partial(turn._answer, name) for name in names})
-        except (SubmissionFailed, RuntimeError):  # what `_answer` raises; a worker has no other error
+            turn.result = function(**arguments, **{name: turn.collective(name) for name in names})
+        except (SubmissionFailed, RuntimeError):  # what a collective raises
             if turn.asked is None and not turn.complaint:
                 raise
         if turn.complaint:
@@ -204,6 +203,14 @@ class _Turn:
         self.asked: tuple[str, Any] | None = None
         self.complaint = ""
         self.result: Any = None
+
+    def collective(self, name: str) -> Callable[[Any], Any]:
+        """Return the function that the rank calls."""
+
+        def answer(value: Any) -> Any:
+            return self._answer(name, value)
+
+        return answer
 
     def _answer(self, name: str, value: Any) -> Any:
         """Answer a collective that all ranks have called; stop the rank at any other."""

@@ -35,3 +35,28 @@ def test_tensor_parallel_is_the_layer_and_its_gradients_by_autograd(size):
     for index, axis, leaf in ((2, 1, 1), (3, 0, 2), (4, 0, 3)):
         joined = np.concatenate([answer[index] for answer in answers], axis)
         np.testing.assert_allclose(joined, leaves[leaf].grad, atol=1e-12)
+
+
+@pytest.mark.parametrize(("size", "entries"), [(1, 5), (2, 6), (3, 7), (4, 5)])
+def test_zero_step_is_adamw_of_pytorch_on_the_mean_gradient(size, entries):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    rng, zero_step = np.random.default_rng(size), reference("zero_step", "zero_step")
+    options = {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1}
+    theirs = torch.nn.Parameter(torch.tensor(rng.standard_normal(entries)))
+    optimizer = torch.optim.AdamW([theirs], **options)
+    length = -(-entries // size)
+    copies = [theirs.detach().numpy().copy() for _ in range(size)]
+    states = [(np.zeros(length), np.zeros(length)) for _ in range(size)]
+    for step in range(1, 5):
+        gradients, ranks = rng.standard_normal((size, entries)), Ranks(size)
+        arguments = [
+            {"parameter": copies[r], "gradient": gradients[r], "m": states[r][0], "v": states[r][1]}
+            | {"step": step, "rank": r, "size": size, **options}
+            for r in range(size)
+        ]
+        answers = ranks.run(zero_step, arguments, "reduce_scatter", "all_gather")
+        copies, states = [answer[0] for answer in answers], [answer[1:] for answer in answers]
+        theirs.grad = torch.tensor(gradients.mean(0))
+        optimizer.step()
+        for copy in copies:
+            np.testing.assert_allclose(copy, theirs.detach(), atol=1e-12)
