@@ -60,3 +60,34 @@ def test_zero_step_is_adamw_of_pytorch_on_the_mean_gradient(size, entries):
         optimizer.step()
         for copy in copies:
             np.testing.assert_allclose(copy, theirs.detach(), atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+def test_ring_attention_is_the_attention_of_pytorch(size, causal):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    rng, ranks = np.random.default_rng(size), Ranks(size)
+    q, k, v = (rng.standard_normal((6, width)) for width in (4, 4, 3))
+    own = zip(*map(ranks.scatter, (q, k, v)), strict=True)
+    arguments = [
+        {"q": a, "k": b, "v": c, "rank": rank, "size": size, "causal": causal}
+        for rank, (a, b, c) in enumerate(own)
+    ]
+    answers = ranks.run(reference("ring_attention", "ring_attention"), arguments, "shift")
+    whole = torch.nn.functional.scaled_dot_product_attention(
+        *(torch.tensor(array) for array in (q, k, v)), is_causal=causal
+    )
+    np.testing.assert_allclose(np.concatenate(answers), whole, atol=1e-12)
+
+
+def test_merging_pairs_sums_their_exponentials():
+    rng, merge = np.random.default_rng(0), reference("ring_attention", "merge")
+    outputs, sums = rng.standard_normal((2, 5, 3)), rng.standard_normal((2, 5, 1))
+    sums[0, 1] = sums[1, 2] = sums[0, 3] = sums[1, 3] = -np.inf
+    outputs[0, 1] = outputs[1, 2] = outputs[0, 3] = outputs[1, 3] = 0
+    output, log_sum = merge((outputs[0], sums[0]), (outputs[1], sums[1]))
+    for row in (0, 1, 2, 4):
+        total = np.exp(sums[:, row]).sum()
+        np.testing.assert_allclose(log_sum[row], np.log(total))
+        np.testing.assert_allclose(output[row], (np.exp(sums[:, row]) * outputs[:, row]).sum(0) / total)
+    assert (output[3].tolist(), log_sum[3].tolist()) == ([0.0] * 3, [-np.inf])

@@ -177,7 +177,9 @@ def test_any_number_of_ranks_gives_the_same_parameters(student, parameter, gradi
     size = len(gradients)
     due = whole_step(parameter, gradients, m, v, step, options)[0].astype(parameter.dtype)
     for rank, answer in enumerate(run(student, Ranks(size), parameter, gradients, m, v, step, options)):
-        expect.close(answer[0], due, f"the parameters of rank {rank} of {size}", terms=8, roundings=8)
+        expect.close(
+            answer[0], due, f"the array of parameters of rank {rank} of {size}", terms=8, roundings=8
+        )
 
 
 @KATA.law(points=0.5, cases=steps_for_many)
@@ -188,7 +190,7 @@ def test_the_shards_are_the_states_of_one(student, parameter, gradients, m, v, s
     due = whole_step(parameter, gradients, m, v, step, options)
     for index in (1, 2):
         joined = np.concatenate([answer[index] for answer in answers])[: len(parameter)]
-        what = f"{PARTS[index]} of all {size} ranks, joined,"
+        what = f"the {PARTS[index]} of all {size} ranks, joined,"
         expect.close(joined, due[index].astype(parameter.dtype), what, terms=8, roundings=8)
 
 
@@ -203,7 +205,7 @@ def test_three_steps_in_a_row(student, parameter, gradients, m, v, options):
         answers = run(student, Ranks(size), state[0], turned, *state[1:], step, options)
         joined = [np.concatenate([answer[index] for answer in answers])[: len(parameter)] for index in (1, 2)]
         state = (np.asarray(answers[-1][0]), *joined)
-    what = f"the parameters after 3 steps of {size} ranks with shards of {length}"
+    what = f"the array of parameters after 3 steps of {size} ranks with shards of {length}"
     expect.close(state[0], due[0].astype(parameter.dtype), what, terms=32, roundings=16, dtype="float32")
 
 
@@ -238,6 +240,8 @@ def test_printed_figures(student):
     """The printed step comes out as printed."""
     answers = run(student, Ranks(2), *printed_step().values())
     for rank, answer in enumerate(answers):
-        expect.decimals(answer[0], np.array([0.899, 1.898, -1.099]), 6, f"the parameters of rank {rank}")
-    expect.decimals(answers[0][1], np.array([0.05, 0.2]), 8, "m of rank 0")
-    expect.decimals(answers[1][2][:1], np.array([0.00025]), 8, "v of rank 1, without padding,")
+        expect.decimals(
+            answer[0], np.array([0.899, 1.898, -1.099]), 6, f"the array of parameters of rank {rank}"
+        )
+    expect.decimals(answers[0][1], np.array([0.05, 0.2]), 8, "the m of rank 0")
+    expect.decimals(answers[1][2][:1], np.array([0.00025]), 8, "the v of rank 1, without padding,")
