@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import expect, kata, strategies
+from grader import expect, kata, ranks, strategies
 from grader.worker.child.executor import Executor
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Malformed, encode
 from grader.worker.student import Student
 
 ROOT = Path(__file__).parents[2]
-AUTHORS_IMPORT = ["kata", "expect", "strategies", "mistakes", "report"]
+AUTHORS_IMPORT = ["kata", "expect", "ranks", "strategies", "mistakes", "report"]
 
 
 def undocumented(source):
@@ -63,10 +63,17 @@ def test_a_missing_section_is_named():
 INTERNAL = {
     "kata": {"observed", "corner_of"},
     "expect": {"precision_limit"},
+    "ranks": set(),
     "strategies": set(),
     "student": {"perform", "perform_all", "call", "read"},
 }
-OWNERS = {"kata": kata.Kata, "expect": expect, "strategies": strategies, "student": Student}
+OWNERS = {
+    "kata": kata.Kata,
+    "expect": expect,
+    "ranks": ranks.Ranks,
+    "strategies": strategies,
+    "student": Student,
+}
 
 
 def words(page):
@@ -101,6 +108,7 @@ def test_the_reference_has_all_words():
     assert names == set(words("expect"))
     assert {"build", "anatomy", "counting_flops", "recording_gradients"} < set(words("student"))
     assert "arrays" in words("strategies")
+    assert {"scatter", "run", "alone", "calls"} == set(words("ranks"))
 
 
 def test_help_and_dir_show_the_strategies():

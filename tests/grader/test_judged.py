@@ -241,7 +241,9 @@ def test_all_that_the_katas_import_of_the_grader_is_listed():
 
 def test_every_listed_module_exists_and_is_needed():
     assert [part for part in JUDGING if not (ROOT / "grader" / part).exists()] == []
-    needed = closure("grader.extra.authoring.verify.katas", "grader.diagnosis.matcher", "grader.strategies")
+    needed = closure(
+        "grader.extra.authoring.verify.katas", "grader.diagnosis.matcher", "grader.ranks", "grader.strategies"
+    )
     assert set(JUDGING) - set().union(*map(parts_of, needed)) == set()
 
 

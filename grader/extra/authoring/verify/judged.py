@@ -55,6 +55,7 @@ JUDGING = (
     "kata.py",
     "mistakes.py",
     "processes",
+    "ranks.py",
     "report.py",
     "report_texts.py",
     "strategies.py",
