@@ -1,0 +1,38 @@
+"""The references for learning from rewards and preferences, against PyTorch and sums written out."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions" / "training"
+
+
+def reference(name):
+    """Return the reference of a kata of the track as a module."""
+    spec = importlib.util.spec_from_file_location(name, SOLUTIONS / name / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_answers_have_the_log_probability_of_torchs_cross_entropy():
+    rng = np.random.default_rng(1)
+    logits, ids = 3 * rng.standard_normal((3, 6, 5)), rng.integers(0, 5, (3, 6))
+    is_answer = np.array([[0, 0, 0, 1, 1, 0], [0, 1, 1, 1, 1, 1], [1, 1, 0, 0, 0, 0]], dtype=bool)
+    labels = torch.tensor(np.where(is_answer, ids, -100))[:, 1:]
+    scores = torch.tensor(logits)[:, :-1].transpose(1, 2)
+    due = -F.cross_entropy(scores, labels, reduction="none").sum(dim=1)
+    got = reference("dpo_loss").answer_log_probs(logits, ids, is_answer)
+    np.testing.assert_allclose(got, due.numpy(), rtol=1e-12)
+
+
+def test_dpo_has_the_loss_of_a_binary_cross_entropy_of_the_rewards():
+    rng = np.random.default_rng(2)
+    given = -20 * rng.random((4, 7))
+    beta = 0.3
+    margins = torch.tensor(beta * ((given[0] - given[2]) - (given[1] - given[3])))
+    due = F.binary_cross_entropy_with_logits(margins, torch.ones_like(margins))
+    np.testing.assert_allclose(reference("dpo_loss").dpo_loss(*given, beta), due.item(), rtol=1e-12)
