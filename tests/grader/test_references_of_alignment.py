@@ -36,3 +36,35 @@ def test_dpo_has_the_loss_of_a_binary_cross_entropy_of_the_rewards():
     margins = torch.tensor(beta * ((given[0] - given[2]) - (given[1] - given[3])))
     due = F.binary_cross_entropy_with_logits(margins, torch.ones_like(margins))
     np.testing.assert_allclose(reference("dpo_loss").dpo_loss(*given, beta), due.item(), rtol=1e-12)
+
+
+def test_advantages_are_the_weighted_sum_of_all_estimates_of_n_steps():
+    """Section 3: (1 - lam) times the sum of lam^(n - 1) times the estimate that looks n steps ahead."""
+    rng, gamma, lam = np.random.default_rng(3), 0.9, 0.7
+    rewards, values = rng.standard_normal((2, 1, 5))
+    last_value, dones = rng.standard_normal(1), np.zeros((1, 5), dtype=bool)
+    ahead = [*values[0], last_value[0]]
+    due = []
+    for t in range(5):
+        estimates = [
+            sum(gamma**k * rewards[0, t + k] for k in range(n)) + gamma**n * ahead[t + n] - values[0, t]
+            for n in range(1, 6 - t)
+        ]
+        mixed = sum((1 - lam) * lam ** (n - 1) * x for n, x in enumerate(estimates[:-1], start=1))
+        due.append(mixed + lam ** (len(estimates) - 1) * estimates[-1])  # all longer ones look as far
+    advantages, returns = reference("gae").gae(rewards, values, dones, last_value, gamma, lam)
+    np.testing.assert_allclose(advantages[0], due, rtol=1e-12)
+    np.testing.assert_allclose(returns, advantages + values)
+
+
+def test_two_episodes_in_a_row_have_the_advantages_of_each_alone():
+    rng = np.random.default_rng(4)
+    rewards, values = rng.standard_normal((2, 2, 6))
+    last_value, dones = rng.standard_normal(2), np.zeros((2, 6), dtype=bool)
+    dones[:, 3] = True
+    gae = reference("gae").gae
+    got = gae(rewards, values, dones, last_value)
+    first = gae(rewards[:, :4], values[:, :4], dones[:, :4], np.zeros(2))
+    second = gae(rewards[:, 4:], values[:, 4:], dones[:, 4:], last_value)
+    for whole, *parts in zip(got, first, second, strict=True):
+        np.testing.assert_allclose(whole, np.concatenate(parts, axis=1), rtol=1e-12)
