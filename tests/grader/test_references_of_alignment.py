@@ -68,3 +68,32 @@ def test_two_episodes_in_a_row_have_the_advantages_of_each_alone():
     second = gae(rewards[:, 4:], values[:, 4:], dones[:, 4:], last_value)
     for whole, *parts in zip(got, first, second, strict=True):
         np.testing.assert_allclose(whole, np.concatenate(parts, axis=1), rtol=1e-12)
+
+
+def test_advantages_in_a_group_are_torchs_standardised_rewards():
+    rewards = np.random.default_rng(5).standard_normal((3, 6))
+    x = torch.tensor(rewards)
+    due = (x - x.mean(1, keepdim=True)) / x.std(1, correction=0, keepdim=True)
+    np.testing.assert_allclose(reference("grpo_loss").group_advantages(rewards), due.numpy(), rtol=1e-12)
+
+
+def test_grpo_has_the_gradient_of_its_formula():
+    """A token has ratio * advantage where not limited, plus kl_weight * (reference / policy - 1), over
+    the length of its answer and the number of answers."""
+    rng, clip, weight = np.random.default_rng(6), 0.2, 0.3
+    old = -1 - rng.random((4, 5))
+    new, reference_log_probs = old + rng.standard_normal((2, 4, 5)) * 0.5
+    advantages, mask = rng.standard_normal(4), rng.random((4, 5)) < 0.7
+    mask[:, 0] = True
+    ratio = np.exp(new - old)
+    good = advantages[:, None] > 0
+    free = np.where(good, ratio < 1 + clip, ratio > 1 - clip)
+    slope = np.where(free, ratio * advantages[:, None], 0) + weight * (np.exp(reference_log_probs - new) - 1)
+    due = -slope * mask / mask.sum(axis=1, keepdims=True) / 4
+    loss = reference("grpo_loss").grpo_loss
+    given = old, reference_log_probs, advantages, mask, clip, weight
+    for at in np.ndindex(new.shape):
+        step = np.zeros_like(new)
+        step[at] = 1e-6
+        got = (loss(new + step, *given) - loss(new - step, *given)) / 2e-6
+        np.testing.assert_allclose(got, due[at], atol=1e-8)
