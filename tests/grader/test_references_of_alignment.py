@@ -97,3 +97,29 @@ def test_grpo_has_the_gradient_of_its_formula():
         step[at] = 1e-6
         got = (loss(new + step, *given) - loss(new - step, *given)) / 2e-6
         np.testing.assert_allclose(got, due[at], atol=1e-8)
+
+
+def test_orthogonalizing_applies_the_polynomial_to_the_singular_values():
+    for shape in [(3, 5), (5, 3), (4, 4)]:
+        matrix = np.random.default_rng(7).standard_normal(shape)
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        values = values / np.sqrt((values**2).sum())
+        for _ in range(5):
+            values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
+        got = reference("muon_step").orthogonalize(matrix)
+        np.testing.assert_allclose(got, (left * values) @ right, rtol=1e-9, atol=1e-12)
+
+
+def test_muon_moves_by_torchs_nesterov_momentum_orthogonalized():
+    rng, muon = np.random.default_rng(8), reference("muon_step")
+    weight, momentum = rng.standard_normal((4, 2)), np.zeros((4, 2))
+    plain = torch.zeros((4, 2), dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.SGD([plain], lr=1.0, momentum=0.9, nesterov=True)
+    for _ in range(3):
+        gradient, before = rng.standard_normal((4, 2)), plain.detach().clone()
+        plain.grad = torch.tensor(gradient)
+        optimizer.step()
+        update = (before - plain.detach()).numpy()
+        due = weight - 0.1 * 2**0.5 * muon.orthogonalize(update)
+        weight, momentum = muon.muon_step(weight, gradient, momentum, lr=0.1, beta=0.9)
+        np.testing.assert_allclose(weight, due, rtol=1e-9)
