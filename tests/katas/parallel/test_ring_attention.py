@@ -35,7 +35,8 @@ KATA = Kata(
         "output divided by the sum, and the largest plus the logarithm of the sum. The ring:\n\n"
         "    1   the pair of the rank's own block, masked if causal\n"
         "    2   N - 1 times: k and v each through shift, into the same names\n"
-        "    3   unless causal and the hop is greater than the rank: merge the pair with that of this block\n"
+        "    3   merge the pair with that of this block, but not where\n"
+        "        causal is true and the hop is greater than the rank\n"
         "    4   at the end the output of the pair    [T, d_v]",
     ),
 )
@@ -275,7 +276,7 @@ def test_holds_two_blocks(student):
         expect.true(
             held <= 4,
             f"Of {size} ranks the last holds {held:.1f} blocks more when it calls shift than at its first "
-            "call. It may hold two, and 4 are allowed for, with outputs and scores.",
+            "call. It may hold two; 4 leave room for outputs and scores.",
         )
 
 

@@ -32,13 +32,14 @@ KATA = Kata(
         "    d_before w1^T    [T, d_model]   a part: sum over the ranks\n"
         "    all others                      complete on each rank",
         "In this order:\n\n"
-        "    1   before and hidden from x, w1 and b1, as if there were one rank    [T, d_ff/N]\n"
-        "    2   the product of hidden and w2, through all_reduce; then add b2    [T, d_model]\n"
-        "    3   the product of grad and w2 transposed; 0 where before is not positive    [T, d_ff/N]\n"
-        "    4   its product with w1 transposed, through all_reduce    [T, d_model]\n"
-        "    5   d_w1 from x transposed and step 3, d_b1 its sum over the tokens; d_w2 from hidden "
-        "transposed and grad, d_b2 the sum of grad over the tokens\n\n"
-        "Call all_reduce in every call of the function, also where the rank has only zeros to give.",
+        "    1   before and hidden, as if there were one rank     [T, d_ff/N]\n"
+        "    2   hidden times w2, through all_reduce; then b2     [T, d_model]\n"
+        "    3   grad times w2 transposed, 0 where before is\n"
+        "        not positive                                     [T, d_ff/N]\n"
+        "    4   that times w1 transposed, through all_reduce     [T, d_model]\n\n"
+        "d_w1 is made of x transposed and step 3, d_b1 is its sum over the tokens. d_w2 is made of hidden "
+        "transposed and grad, d_b2 is the sum of grad over the tokens. Call all_reduce in every call of the "
+        "function, also where the rank has only zeros to give.",
     ),
 )
 
