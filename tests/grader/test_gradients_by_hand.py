@@ -56,3 +56,28 @@ def test_cross_entropy_has_the_gradient_of_finite_differences():
 
     got = reference("softmax_cross_entropy_backward").softmax_cross_entropy_backward(logits, targets)
     np.testing.assert_allclose(got, slopes(loss, logits), atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])
+@pytest.mark.parametrize("eps", [1e-5, 0.5])
+def test_layer_norm_has_the_gradients_of_autograd(shape, eps):
+    rng = np.random.default_rng(3)
+    dy, x, gamma = rng.standard_normal(shape), 3 + rng.standard_normal(shape), rng.standard_normal(5)
+    at = [torch.tensor(array, requires_grad=True) for array in (x, gamma, np.zeros(5))]
+    F.layer_norm(at[0], (5,), at[1], at[2], eps).backward(torch.tensor(dy))
+    got = reference("layer_norm_backward").layer_norm_backward(dy, x, gamma, eps)
+    for mine, theirs in zip(got, at, strict=True):
+        np.testing.assert_allclose(mine, theirs.grad.numpy(), rtol=1e-10, atol=1e-13)
+
+
+def test_layer_norm_has_the_gradients_of_finite_differences():
+    rng = np.random.default_rng(4)
+    dy, x, gamma = rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 3, 4)), rng.standard_normal(4)
+
+    def objective(x, gamma):
+        spread = np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+        return (dy * gamma * (x - x.mean(-1, keepdims=True)) / spread).sum()
+
+    dx, dgamma, _ = reference("layer_norm_backward").layer_norm_backward(dy, x, gamma)
+    np.testing.assert_allclose(dx, slopes(lambda at: objective(at, gamma), x), atol=1e-7)
+    np.testing.assert_allclose(dgamma, slopes(lambda at: objective(x, at), gamma), atol=1e-7)
