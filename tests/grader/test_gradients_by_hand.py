@@ -81,3 +81,40 @@ def test_layer_norm_has_the_gradients_of_finite_differences():
     dx, dgamma, _ = reference("layer_norm_backward").layer_norm_backward(dy, x, gamma)
     np.testing.assert_allclose(dx, slopes(lambda at: objective(at, gamma), x), atol=1e-7)
     np.testing.assert_allclose(dgamma, slopes(lambda at: objective(x, at), gamma), atol=1e-7)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("block_size", [1, 2, 3, 10])
+def test_attention_has_the_gradients_of_autograd(causal, block_size):
+    rng = np.random.default_rng(5)
+    shapes = (2, 5, 3), (2, 7, 3), (2, 7, 4)
+    q, k, v = (torch.tensor(rng.standard_normal(shape), requires_grad=True) for shape in shapes)
+    seen = torch.ones(5, 7).tril(2).bool() if causal else torch.ones(5, 7).bool()
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    lse = (q @ k.mT / 3**0.5).masked_fill(~seen, -torch.inf).logsumexp(-1)
+    dout = torch.tensor(rng.standard_normal((2, 5, 4)))
+    due = torch.autograd.grad(out, (q, k, v), dout)
+    with torch.no_grad():
+        got = reference("attention_backward").attention_backward(dout, q, k, v, out, lse, block_size, causal)
+    for mine, theirs in zip(got, due, strict=True):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-10, atol=1e-13)
+
+
+def test_attention_has_the_gradients_of_finite_differences():
+    rng = np.random.default_rng(6)
+    q, k, v, dout = (rng.standard_normal(shape) for shape in ((3, 2), (4, 2), (4, 3), (3, 3)))
+
+    def forward(q, k, v):
+        powers = np.exp(q @ k.T / 2**0.5)
+        return powers / powers.sum(-1, keepdims=True) @ v, np.log(powers.sum(-1))
+
+    out, lse = forward(q, k, v)
+    given = (torch.tensor(array) for array in (dout, q, k, v, out, lse))
+    got = reference("attention_backward").attention_backward(*given, 2)
+    moved = (
+        (lambda at: (dout * forward(at, k, v)[0]).sum(), q),
+        (lambda at: (dout * forward(q, at, v)[0]).sum(), k),
+        (lambda at: (dout * forward(q, k, at)[0]).sum(), v),
+    )
+    for mine, (objective, at) in zip(got, moved, strict=True):
+        np.testing.assert_allclose(mine.numpy(), slopes(objective, at), atol=1e-8)

@@ -124,7 +124,7 @@ class TestTheShippedCourse:
         assert {name: plan.hours for name, plan in COURSE.syllabus.plans.items()} == {
             "lab": 4,
             "weekend": 16,
-            "term": 58,
+            "term": 55,
         }
         assert unkept_plans(COURSE) == []
         assert COURSE.syllabus.plans["term"].katas == COURSE.syllabus.order
