@@ -129,7 +129,7 @@ class TestTheShippedCourse:
         assert {name: plan.hours for name, plan in COURSE.syllabus.plans.items()} == {
             "lab": 4,
             "weekend": 16,
-            "term": 52,
+            "term": 55,
         }
         assert unkept_plans(COURSE) == []
         assert COURSE.syllabus.plans["term"].katas == COURSE.syllabus.order
@@ -176,7 +176,7 @@ def test_a_plan_limits_the_course(write, tmp_path, tiny_files):
 
 def test_the_list_shows_difficulty_and_minutes_in_eighty_columns():
     lines = kata_list(COURSE).splitlines()
-    assert "  · causal_mask                   •    25 min  No looking ahead" in lines
+    assert "  · causal_mask                     •    25 min  No looking ahead" in lines
     assert max(map(len, lines)) <= 80
     assert lines[-1].endswith("• easy  ••• hard")
 

@@ -1,0 +1,120 @@
+"""The references of the track `gradients` against autograd and finite differences."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions" / "gradients"
+
+
+def reference(name):
+    """Return the reference of a kata of the track as a module."""
+    spec = importlib.util.spec_from_file_location(name, SOLUTIONS / name / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def slopes(function, x, step=1e-6):
+    """Central differences of a function of one array, entry by entry."""
+    result = np.empty_like(x)
+    for at in np.ndindex(x.shape):
+        there, back = x.copy(), x.copy()
+        there[at] += step
+        back[at] -= step
+        result[at] = (function(there) - function(back)) / (2 * step)
+    return result
+
+
+@pytest.mark.parametrize("ignore_index", [-100, 2])
+@pytest.mark.parametrize("scale", [1, 300])
+def test_cross_entropy_has_the_gradient_of_autograd(ignore_index, scale):
+    rng = np.random.default_rng(1)
+    logits, targets = scale * rng.standard_normal((3, 4, 5)), rng.integers(0, 5, (3, 4))
+    targets[0, 1:] = ignore_index
+    x = torch.tensor(logits, requires_grad=True)
+    loss = F.cross_entropy(x.flatten(0, 1), torch.tensor(targets).flatten(), ignore_index=ignore_index)
+    loss.backward()
+    got = reference("softmax_cross_entropy_backward").softmax_cross_entropy_backward(
+        logits, targets, ignore_index
+    )
+    np.testing.assert_allclose(got, x.grad.numpy(), rtol=1e-12, atol=1e-15)
+
+
+def test_cross_entropy_has_the_gradient_of_finite_differences():
+    rng = np.random.default_rng(2)
+    logits, targets = rng.standard_normal((2, 3, 4)), np.array([[0, 3, -100], [1, 1, 2]])
+
+    def loss(x):
+        chosen = targets != -100
+        p = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+        return -np.mean(np.log(p[chosen][np.arange(chosen.sum()), targets[chosen]]))
+
+    got = reference("softmax_cross_entropy_backward").softmax_cross_entropy_backward(logits, targets)
+    np.testing.assert_allclose(got, slopes(loss, logits), atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])
+@pytest.mark.parametrize("eps", [1e-5, 0.5])
+def test_layer_norm_has_the_gradients_of_autograd(shape, eps):
+    rng = np.random.default_rng(3)
+    dy, x, gamma = rng.standard_normal(shape), 3 + rng.standard_normal(shape), rng.standard_normal(5)
+    at = [torch.tensor(array, requires_grad=True) for array in (x, gamma, np.zeros(5))]
+    F.layer_norm(at[0], (5,), at[1], at[2], eps).backward(torch.tensor(dy))
+    got = reference("layer_norm_backward").layer_norm_backward(dy, x, gamma, eps)
+    for mine, theirs in zip(got, at, strict=True):
+        np.testing.assert_allclose(mine, theirs.grad.numpy(), rtol=1e-10, atol=1e-13)
+
+
+def test_layer_norm_has_the_gradients_of_finite_differences():
+    rng = np.random.default_rng(4)
+    dy, x, gamma = rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 3, 4)), rng.standard_normal(4)
+
+    def objective(x, gamma):
+        spread = np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+        return (dy * gamma * (x - x.mean(-1, keepdims=True)) / spread).sum()
+
+    dx, dgamma, _ = reference("layer_norm_backward").layer_norm_backward(dy, x, gamma)
+    np.testing.assert_allclose(dx, slopes(lambda at: objective(at, gamma), x), atol=1e-7)
+    np.testing.assert_allclose(dgamma, slopes(lambda at: objective(x, at), gamma), atol=1e-7)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("block_size", [1, 2, 3, 10])
+def test_attention_has_the_gradients_of_autograd(causal, block_size):
+    rng = np.random.default_rng(5)
+    shapes = (2, 5, 3), (2, 7, 3), (2, 7, 4)
+    q, k, v = (torch.tensor(rng.standard_normal(shape), requires_grad=True) for shape in shapes)
+    seen = torch.ones(5, 7).tril(2).bool() if causal else torch.ones(5, 7).bool()
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    lse = (q @ k.mT / 3**0.5).masked_fill(~seen, -torch.inf).logsumexp(-1)
+    dout = torch.tensor(rng.standard_normal((2, 5, 4)))
+    due = torch.autograd.grad(out, (q, k, v), dout)
+    with torch.no_grad():
+        got = reference("attention_backward").attention_backward(dout, q, k, v, out, lse, block_size, causal)
+    for mine, theirs in zip(got, due, strict=True):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-10, atol=1e-13)
+
+
+def test_attention_has_the_gradients_of_finite_differences():
+    rng = np.random.default_rng(6)
+    q, k, v, dout = (rng.standard_normal(shape) for shape in ((3, 2), (4, 2), (4, 3), (3, 3)))
+
+    def forward(q, k, v):
+        powers = np.exp(q @ k.T / 2**0.5)
+        return powers / powers.sum(-1, keepdims=True) @ v, np.log(powers.sum(-1))
+
+    out, lse = forward(q, k, v)
+    given = (torch.tensor(array) for array in (dout, q, k, v, out, lse))
+    got = reference("attention_backward").attention_backward(*given, 2)
+    moved = (
+        (lambda at: (dout * forward(at, k, v)[0]).sum(), q),
+        (lambda at: (dout * forward(q, at, v)[0]).sum(), k),
+        (lambda at: (dout * forward(q, k, at)[0]).sum(), v),
+    )
+    for mine, (objective, at) in zip(got, moved, strict=True):
+        np.testing.assert_allclose(mine.numpy(), slopes(objective, at), atol=1e-8)
