@@ -1,0 +1,42 @@
+"""References of the track `modern` against implementations of another kind."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grader.course.catalog import Course, load_file
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+COURSE = Course(Path(__file__).parents[2])
+
+
+def reference_of(name):
+    return load_file(f"reference_of_{name}", COURSE.solution(COURSE.katas[name], "reference"))
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def test_qk_norm_softcap_is_pytorch_s_attention_with_one_more_key():
+    """PyTorch's attention takes the capped scores as its mask, and the sink as a key whose value is 0."""
+    q, k, v = normal(2, 3, 4, 5), normal(2, 3, 6, 5), normal(2, 3, 6, 7)
+    gamma_q, gamma_k, sink = normal(5), normal(5, seed=1), np.array([0.5, -np.inf, 3.0])
+    result = reference_of("qk_norm_softcap").qk_norm_softcap(q, k, v, gamma_q, gamma_k, 1.5, sink)
+
+    unit_q, unit_k = (
+        torch.nn.functional.rms_norm(torch.from_numpy(x), (5,), torch.from_numpy(gamma), 1e-6)
+        for x, gamma in ((q, gamma_q), (k, gamma_k))
+    )
+    scores = 1.5 * torch.tanh(torch.einsum("bhid,bhjd->bhij", unit_q, unit_k) / 5**0.5 / 1.5)
+    scores = scores.masked_fill(~torch.ones(4, 6).tril(2).bool(), -torch.inf)
+    extra = torch.from_numpy(sink)[None, :, None, None].expand(2, 3, 4, 1)
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        torch.zeros(2, 3, 4, 5).double(),
+        torch.zeros(2, 3, 7, 5).double(),
+        torch.cat([torch.from_numpy(v), torch.zeros(2, 3, 1, 7).double()], dim=2),
+        attn_mask=torch.cat([scores, extra], dim=-1),
+    )
+    np.testing.assert_allclose(result, expected.numpy(), rtol=1e-12)
