@@ -40,3 +40,23 @@ def test_qk_norm_softcap_is_pytorch_s_attention_with_one_more_key():
         attn_mask=torch.cat([scores, extra], dim=-1),
     )
     np.testing.assert_allclose(result, expected.numpy(), rtol=1e-12)
+
+
+def test_linear_attention_is_attention_whose_scores_are_logarithms():
+    """The softmax of the logarithms of the weights gives each weight over the sum of all."""
+    reference = reference_of("linear_attention")
+    q, k, v = (torch.from_numpy(normal(2, 3, 7, width, seed=width)) for width in (4, 4, 5))
+    weights = torch.einsum("bhid,bhjd->bhij", torch.nn.ELU()(q) + 1, torch.nn.ELU()(k) + 1)
+    mask = weights.log().masked_fill(torch.ones(7, 7).triu(1).bool(), -torch.inf)
+    nothing = torch.zeros_like(q)
+    expected = torch.nn.functional.scaled_dot_product_attention(nothing, nothing, v, attn_mask=mask)
+
+    torch.testing.assert_close(reference.linear_attention_parallel(q, k, v), expected)
+    state = None
+    for token in range(7):
+        result, state = reference.linear_attention_step(q[:, :, token], k[:, :, token], v[:, :, token], state)
+        torch.testing.assert_close(result, expected[:, :, token])
+    for chunk_size in range(1, 9):
+        result, last = reference.linear_attention_chunked(q, k, v, chunk_size)
+        torch.testing.assert_close(result, expected)
+        torch.testing.assert_close(last, state)
