@@ -60,3 +60,27 @@ def test_linear_attention_is_attention_whose_scores_are_logarithms():
         result, last = reference.linear_attention_chunked(q, k, v, chunk_size)
         torch.testing.assert_close(result, expected)
         torch.testing.assert_close(last, state)
+
+
+def test_rope_scaling_is_the_exponential_of_a_generator():
+    """Each pair is turned by the exponential of a skew matrix whose frequency comes from wavelengths."""
+    factor, length, positions, d_head = 8.0, 1000, [0, 3, 250], 12
+    expected = torch.zeros(3, d_head, d_head, dtype=torch.float64)
+    for row, position in enumerate(positions):
+        generator = torch.zeros(d_head, d_head, dtype=torch.float64)
+        for pair in range(d_head // 2):
+            wavelength = 2 * np.pi * 10000 ** (pair / (d_head / 2))
+            if length / wavelength > 32:
+                slower = wavelength
+            elif length / wavelength < 1:
+                slower = wavelength * factor
+            else:
+                rest = (32 - length / wavelength) / 31
+                slower = 1 / (rest / (wavelength * factor) + (1 - rest) / wavelength)
+            angle = 2 * np.pi * position / slower
+            generator[2 * pair, 2 * pair + 1], generator[2 * pair + 1, 2 * pair] = -angle, angle
+        expected[row] = torch.linalg.matrix_exp(generator) * (1 + np.log(factor) / 10)
+
+    x = normal(2, 3, d_head)
+    result = reference_of("rope_scaling").rope_scaling(x, np.array(positions), factor, length)
+    np.testing.assert_allclose(result, np.einsum("tij,btj->bti", expected.numpy(), x), atol=1e-10)

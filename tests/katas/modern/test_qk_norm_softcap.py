@@ -212,7 +212,7 @@ def test_no_score_passes_the_cap(student, q, k, gamma_q, gamma_k, softcap):
 def test_opposite_keys_have_opposite_scores(student, q, k, gamma_q, gamma_k, softcap):
     """The keys turned round give the scores turned round."""
     before, after = (scores_of(student, q, sign * k, gamma_q, gamma_k, softcap) for sign in (1, -1))
-    what = "the scores for -k, read from the weights beside a sink of 0,"
+    what = "each score for -k, read from the weights beside a sink of 0,"
     expect.close(after, -before, what, terms=8, roundings=ROUNDINGS, dtype="float32")
 
 
@@ -222,7 +222,7 @@ def test_small_scores_stay(student, q, k, gamma_q, gamma_k, softcap):
     unit_q, unit_k = (x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-6) for x in (q, k))
     expected = (gamma_q * unit_q) @ (gamma_k * unit_k).swapaxes(-1, -2) / q.shape[-1] ** 0.5
     scores = scores_of(student, q, k, gamma_q, gamma_k, softcap)
-    what = f"the scores for softcap={softcap:g}, read from the weights beside a sink of 0,"
+    what = f"each score for softcap={softcap:g}, read from the weights beside a sink of 0,"
     expect.close(scores, expected, what, terms=8, roundings=ROUNDINGS, dtype="float32")
 
 
