@@ -84,3 +84,30 @@ def test_rope_scaling_is_the_exponential_of_a_generator():
     x = normal(2, 3, d_head)
     result = reference_of("rope_scaling").rope_scaling(x, np.array(positions), factor, length)
     np.testing.assert_allclose(result, np.einsum("tij,btj->bti", expected.numpy(), x), atol=1e-10)
+
+
+@pytest.mark.parametrize("ignore_index", [-100, 0])
+def test_multi_token_loss_is_pytorch_s_cross_entropy_of_each_head(ignore_index):
+    """The gradient by the logits agrees as well, which says where each head looks."""
+    rng = np.random.default_rng(3)
+    logits, targets = rng.standard_normal((3, 2, 5, 4)), rng.integers(0, 4, (2, 5))
+    targets[0, 2] = targets[1, 4] = ignore_index
+    loss = reference_of("multi_token_prediction").multi_token_loss
+
+    rows = torch.from_numpy(logits).requires_grad_()
+    heads = [
+        torch.nn.functional.cross_entropy(
+            rows[head, :, : 5 - head].flatten(0, 1),
+            torch.from_numpy(targets)[:, head:].flatten(),
+            ignore_index=ignore_index,
+        )
+        for head in range(3)
+    ]
+    expected = heads[0] + 0.7 * (heads[1] + heads[2]) / 2
+    np.testing.assert_allclose(loss(logits, targets, 0.7, ignore_index), expected.item(), rtol=1e-12)
+
+    expected.backward()
+    direction = rng.standard_normal(logits.shape)
+    ahead, behind = (loss(logits + step * direction, targets, 0.7, ignore_index) for step in (1e-5, -1e-5))
+    slope = (rows.grad.numpy() * direction).sum()
+    np.testing.assert_allclose((ahead - behind) / 2e-5, slope, rtol=1e-6)
