@@ -47,7 +47,9 @@ Secretly a Reward Model", section 4, equation 7.
 import numpy as np
 
 
-def answer_log_probs(logits: np.ndarray, ids: np.ndarray, is_answer: np.ndarray) -> np.ndarray:
+def answer_log_probs(
+    logits: np.ndarray, ids: np.ndarray, is_answer: np.ndarray
+) -> np.ndarray:
     """Sum the log-probabilities of the tokens of each row's answer.
 
     logits:    [B, T, V], float32 or float64, finite, of any size; T is at least 2.
