@@ -48,7 +48,9 @@ import numpy as np
 
 
 def answer_log_probs(
-    logits: np.ndarray, ids: np.ndarray, is_answer: np.ndarray
+    logits: np.ndarray,
+    ids: np.ndarray,
+    is_answer: np.ndarray,
 ) -> np.ndarray:
     """Sum the log-probabilities of the tokens of each row's answer.
 
