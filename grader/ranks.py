@@ -205,7 +205,14 @@ class _Turn:
         self.result: Any = None
 
     def collective(self, name: str) -> Callable[[Any], Any]:
-        """Return the function that the rank calls."""
+        """Return the function that the rank calls.
+
+        Args:
+            name: The collective.
+
+        Returns:
+            A function of one array.
+        """
 
         def answer(value: Any) -> Any:
             return self._answer(name, value)

@@ -31,8 +31,8 @@ KATA = Kata(
         "    sum of f(q) . f(k_j)        =  f(q) . (sum of f(k_j), [d_k])\n\n"
         "In a step both sums grow by one token first, and then the query reads them. In a chunk a query has "
         "two sources:\n\n"
-        "    tokens      0  1  2 | 3  4  5      chunks of 3, query 4\n"
-        "    source      S and z | weights of 3 and 4\n\n"
+        "    tokens      0  1  2 / 3  4  5      chunks of 3, query 4\n"
+        "    source      S and z / weights of 3 and 4\n\n"
         "Numerators of both sources are added, denominators too, and only then divided. Which tokens are in "
         "the S that query 4 reads?",
         "Features first, for q and k. For the parallel form: their products, [T, T], the upper triangle set "

@@ -15,6 +15,7 @@ PARTS = ("output", "d_x", "d_w1", "d_b1", "d_w2", "d_b2")
 KATA = Kata(
     "tensor_parallel",
     track="parallel",
+    grades_device=False,  # the collectives are functions of the caller, whose results lie on the CPU
     entry_points=("mlp_rank",),
     title="One layer on several machines",
     source="Shoeybi et al. 2019, section 3",

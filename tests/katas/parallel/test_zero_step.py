@@ -13,6 +13,7 @@ PARTS = ("parameter", "m", "v")
 KATA = Kata(
     "zero_step",
     track="parallel",
+    grades_device=False,  # the collectives are functions of the caller, whose results lie on the CPU
     entry_points=("zero_step",),
     title="Every rank holds a piece of the optimizer",
     source="Rajbhandari et al. 2020, section 5 and section 7",
