@@ -372,7 +372,7 @@ def test_all_of_it_works_by_keyboard(visit):
     wait(browser, lambda b: not b.find_elements(By.CSS_SELECTOR, ".keys"))
     press(browser, "/")
     wait(browser, lambda b: b.switch_to.active_element.get_attribute("id") == "search")
-    press(browser, *"rope")
+    press(browser, *"rotary")
     wait(browser, lambda b: len(b.find_elements(By.CSS_SELECTOR, ".katas li")) == 1)
     press(browser, Keys.ENTER)
     wait(browser, lambda b: b.current_url.endswith("/kata/rotary_embedding"))
