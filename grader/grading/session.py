@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,12 +28,13 @@ from grader.course.submission import (
     read_text,
 )
 from grader.grading.grader import Graded, Grader, isolation_of
-from grader.grading.submission_run import CUDA_SECONDS
+from grader.grading.submission_run import CUDA_SECONDS, START_SECONDS
 from grader.kata import KataError
 from grader.report import Isolation, KataReport
 from grader.report_texts import bounded
-from grader.worker.client import RemoteStudent, WorkerLost
+from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.fork_server import WorkerFactories, WorkerFactory
+from grader.worker.protocol.channel import Flooded
 
 
 class LibraryMissing(Exception):
@@ -144,6 +145,20 @@ def _lacking(held: Isolation) -> str:
     memory = held.limits or held.gpu
     layers = {"Landlock": held.landlock_abi, "seccomp": held.seccomp, "a limit of memory": memory}
     return " and ".join(name for name, holds in layers.items() if not holds)
+
+
+@contextmanager
+def started(grader: Grader, submission: Submission, budget: Budget | None = None) -> Iterator[RemoteStudent]:
+    """Yield a new worker for the library of a submission, which has loaded nothing yet. Raises WorkerLost.
+    What is printed in it can be read afterwards too."""
+    with grader.factories[submission.library].start(grader.device) as process:
+        student = RemoteStudent(process, CALL_SECONDS, budget, submission.library, submission.as_tensors)
+        student.greeting(START_SECONDS)
+        try:
+            yield student
+        finally:
+            with suppress(Flooded):
+                process.channel.drain()
 
 
 def read_answer(info: KataInfo, path: Path) -> Submission:

@@ -21,7 +21,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -68,13 +68,13 @@ from grader.grading.session import (
     Session,
     lacks_library,
     open_session,
+    started,
     version_of,
 )
-from grader.grading.submission_run import START_SECONDS
 from grader.report_texts import harmless
 from grader.values.formatting import show
-from grader.worker.client import CALL_SECONDS, Budget, Outdated, RemoteStudent, WorkerLost
-from grader.worker.protocol.channel import ChannelClosed, Flooded, die_with_parent
+from grader.worker.client import CALL_SECONDS, Budget, Outdated, WorkerLost
+from grader.worker.protocol.channel import ChannelClosed, die_with_parent
 
 LAST = "value_of_the_last_line"
 LONGEST = 1 << 16  # characters of the lines
@@ -97,26 +97,21 @@ def try_lines(
         return Tried(asked.number, "", problem=f"{where}{getattr(error, 'msg', error)}.")
     source = f"{submission.source.rstrip()}\n\n\n"
     above = source.count("\n")
-    with grader.factories[submission.library].start(grader.device) as process:
-        student = RemoteStudent(
-            process,
-            budget=Budget(is_outdated=is_outdated),
-            library=submission.library,
-            as_tensors=submission.as_tensors,
-        )
-        value, problem = None, ""
-        try:
-            student.greeting(START_SECONDS)
-            loading = {"source": source + lines, "entry_points": names, "forbidden": []}
-            student.load(info.name, CALL_SECONDS, f"{info.name}.py", **loading)
-            value = student.call(LAST, None, [], {}) if names else None
-        except SubmissionFailed as failed:
-            problem = _told(failed, above)
-        except WorkerLost as lost:
-            problem = str(lost)
-        with suppress(Flooded):
-            process.channel.drain()
-    return Tried(asked.number, harmless(student.printed), _text(value), picture_of(value), harmless(problem))
+    value, problem, printed = None, "", ""
+    try:
+        with started(grader, submission, Budget(is_outdated=is_outdated)) as student:
+            try:
+                loading = {"source": source + lines, "entry_points": names, "forbidden": []}
+                student.load(info.name, CALL_SECONDS, f"{info.name}.py", **loading)
+                value = student.call(LAST, None, [], {}) if names else None
+            except SubmissionFailed as failed:
+                problem = _told(failed, above)
+            except WorkerLost as lost:
+                problem = str(lost)
+        printed = student.printed
+    except WorkerLost as lost:  # before anything ran in it
+        problem = str(lost)
+    return Tried(asked.number, harmless(printed), _text(value), picture_of(value), harmless(problem))
 
 
 def _with_function(lines: str, module: str) -> tuple[str, list[str]]:

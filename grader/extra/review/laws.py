@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from inspect import signature
 from typing import Any
 
 from grader.answer_keys.answers import Case, spread
@@ -23,12 +24,12 @@ from grader.errors import CourseError
 from grader.expect import SubmissionFailed
 from grader.extra.review.faults import Fault, faults_in, in_order
 from grader.grading.grader import Grader
+from grader.grading.session import started
 from grader.grading.snippet import signatures_of
-from grader.grading.submission_run import START_SECONDS, judge_submission
+from grader.grading.submission_run import judge_submission
 from grader.report_texts import harmless
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
-from grader.worker.protocol.channel import Flooded
 from grader.worker.student import RemoteObject
 
 PREFIX = "test_"
@@ -158,15 +159,11 @@ def functions_of(grader: Grader, prepared: PreparedKata) -> tuple[Functions, dic
     stub = signatures_of(text_of(grader.course.stub(prepared.info)))
     if kata.functions_for_laws is not None:
         made = kata.functions_for_laws(None)
-        return kata.functions_for_laws, {name: _parameters(function) for name, function in made.items()}
+        return kata.functions_for_laws, {name: list(signature(made[name]).parameters) for name in made}
     if not all(name in stub for name in kata.entry_points) or kata.questions:
         raise CourseError(f"{kata.name} is no kata of functions: laws cannot be written for it.")
     names = {name: stub[name] for name in kata.entry_points}
     return lambda student: {name: getattr(student, name) for name in names}, names
-
-
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    return list(function.__code__.co_varnames[: function.__code__.co_argcount])
 
 
 def versions_of(grader: Grader, prepared: PreparedKata, own: str, seed: str) -> list[Version]:
@@ -305,19 +302,13 @@ class _Judge:
         self, submission: Submission, source: str, entry_points: list[str], module: str = ""
     ) -> Iterator[RemoteStudent]:
         name = module or submission.info.name
-        with self.grader.factories[submission.library].start(self.grader.device) as process:
-            budget, as_tensors = Budget(KATA_SECONDS), submission.as_tensors
-            student = RemoteStudent(process, CALL_SECONDS, budget, submission.library, as_tensors)
-            student.greeting(START_SECONDS)
+        loading = {"source": source, "entry_points": entry_points, "forbidden": []}
+        with started(self.grader, submission, Budget(KATA_SECONDS)) as student:
             try:
-                student.load(
-                    name, CALL_SECONDS, f"{name}.py", source=source, entry_points=entry_points, forbidden=[]
-                )
+                student.load(name, CALL_SECONDS, f"{name}.py", **loading)
             except (SubmissionFailed, WorkerLost) as failed:
                 raise SubmissionRejected(f"{name}.py cannot be loaded: {failed}") from None
             yield student
-            with suppress(Flooded):
-                process.channel.drain()
 
 
 def _answering(function: Callable[..., Any]) -> Callable[..., Any]:

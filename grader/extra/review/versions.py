@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,11 @@ from grader.course.submission import SubmissionRejected, parse
 from grader.expect import SubmissionFailed
 from grader.extra.review.faults import Fault
 from grader.grading.grader import Grader
-from grader.grading.submission_run import START_SECONDS
+from grader.grading.session import started
 from grader.report_texts import harmless
 from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import show
-from grader.worker.client import CALL_SECONDS, RemoteStudent, WorkerLost
-from grader.worker.protocol.channel import Flooded
+from grader.worker.client import CALL_SECONDS, WorkerLost
 from grader.worker.student import RemoteObject
 
 ASKED = "value_of_the_expression"
@@ -70,28 +68,15 @@ def _value(grader: Grader, info: KataInfo, source: str, expression: str) -> Valu
         submission = parse(info, source, f"{info.name}.py")
     except SubmissionRejected as refused:
         return Value(error=str(refused))
-    with grader.factories[submission.library].start(grader.device) as process:
-        as_tensors = submission.as_tensors
-        student = RemoteStudent(process, library=submission.library, as_tensors=as_tensors)
-        value, error = None, ""
-        try:
-            student.greeting(START_SECONDS)
-            student.load(
-                info.name,
-                CALL_SECONDS,
-                f"{info.name}.py",
-                source=whole,
-                entry_points=[ASKED],
-                forbidden=[],
-            )
-            value = student.call(ASKED, None, [], {})
-        except SubmissionFailed as failed:
-            error = f"{failed.kinds[0]}: {failed.message}"
-        except WorkerLost as lost:
-            error = str(lost)
-        with suppress(Flooded):
-            process.channel.drain()
-    return Value(value, error)
+    loading = {"source": whole, "entry_points": [ASKED], "forbidden": []}
+    try:
+        with started(grader, submission) as student:
+            student.load(info.name, CALL_SECONDS, f"{info.name}.py", **loading)
+            return Value(student.call(ASKED, None, [], {}))
+    except SubmissionFailed as failed:
+        return Value(error=f"{failed.kinds[0]}: {failed.message}")
+    except WorkerLost as lost:
+        return Value(error=str(lost))
 
 
 def function_around(source: str, line: int) -> range:
