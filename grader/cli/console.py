@@ -384,10 +384,11 @@ def note_text(path: Path, width: int) -> str:
 
 
 class Progress:
-    """Shows on a terminal which kata and check are judged, and since when, while the context is open."""
+    """Shows on a terminal which kata and check are judged, and since when, while the context is open. After a
+    while of the same check it names the key that `stops` it."""
 
-    def __init__(self, name: str, doing: Callable[[], str], width: int) -> None:
-        self._name, self._doing, self._width = name, doing, width
+    def __init__(self, name: str, doing: Callable[[], str], width: int, stops: bool = True) -> None:
+        self._name, self._doing, self._width, self._stops = name, doing, width, stops
         self._began = self._since = time.monotonic()
         self._last, self._ends = "", threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
@@ -412,7 +413,8 @@ class Progress:
         now, doing = time.monotonic(), self._doing()
         if doing != self._last:
             self._last, self._since = doing, now
-        text = progress_line(self._name, doing, now - self._began, now - self._since, self._width)
+        same = now - self._since if self._stops else 0.0
+        text = progress_line(self._name, doing, now - self._began, same, self._width)
         click.echo(f"\r\x1b[K{text}", nl=False, color=True)
 
 

@@ -213,7 +213,20 @@ def test_the_first_time_writes_the_file_and_the_second_judges_it(mine, tmp_path)
     assert json.loads((tmp_path / ".dojo/laws/softmax.json").read_text()) == kept
 
 
-@pytest.mark.parametrize("damage", ["{", "[]", '{"digest": 1}', "[" * 10_000])
+def test_an_answer_that_does_not_pass_any_more_judges_no_laws(mine, tmp_path):
+    stub = mine.stub(mine.kata_info("softmax"))
+    stub.write_text(stub.read_text().replace("np.exp(", "np.exp2("))
+    (tmp_path / "laws").mkdir()
+    (tmp_path / "laws/softmax.py").write_text("def test_a(softmax):\n    pass\n")
+    done = laws(mine, "softmax")
+    assert done.exit_code == 4
+    assert done.output.startswith("softmax: your answer does not pass any more. ")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["{", "[]", '{"digest": 1}', "[" * 10_000, '{"digest": "a", "versions": [{"source": [], "fault": 3}]}'],
+)
 def test_versions_that_cannot_be_read_are_made_again(mine, tmp_path, damage):
     path = tmp_path / ".dojo/laws/softmax.json"
     path.parent.mkdir()

@@ -279,6 +279,13 @@ def test_an_answer_that_is_gone_is_reviewed_from_its_best_copy(mine, monkeypatch
     assert review(mine, answers=["11", RIGHT]).output.startswith(OPENING)
 
 
+def test_an_answer_that_is_being_changed_is_reviewed_from_its_best_copy(mine, monkeypatch):
+    fault_of(monkeypatch, *SUM)
+    Versions(CourseState(mine).folder).keep(BEST, mine.kata_info("softmax"), file_of(mine))
+    file_of(mine).write_text(MINE.replace("keepdims=True )", "keepdims=False)"))
+    assert review(mine, answers=["11", RIGHT]).output.startswith(OPENING)
+
+
 def test_an_answer_that_is_lost_is_left_out(mine):
     file_of(mine).unlink()
     done = review(mine)

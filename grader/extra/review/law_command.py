@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+import msgspec
 
 from grader.cli.console import Progress
 from grader.cli.options import FAILED, PASSED, GradeOptions, columns
@@ -18,7 +17,6 @@ from grader.course.files import Folder, from_here, read_below, read_file
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected, decoded, parse, read_bytes
 from grader.errors import reason_of
-from grader.extra.review.faults import Fault
 from grader.extra.review.laws import (
     JudgedLaw,
     Judgement,
@@ -28,7 +26,7 @@ from grader.extra.review.laws import (
     laws_in,
     versions_of,
 )
-from grader.extra.review.review import Unsuitable, answer_of
+from grader.extra.review.review import Unsuitable, answer_of, require_passes
 from grader.formats.account import paragraphs, points, words
 from grader.grading.session import open_grader, require_installed
 from grader.report_texts import harmless
@@ -66,9 +64,14 @@ def run_laws(course: Course, options: GradeOptions) -> int:
     if not CourseState(course).kata(info.name).has_passed:
         raise CourseError(f"{info.name} has not passed yet: laws are judged by an answer of yours that has.")
     try:
-        own = answer_of(course, info)
+        return _run(course, info, options)
     except Unsuitable as reason:
         raise CourseError(f"{info.name}: {reason}") from None
+
+
+def _run(course: Course, info: KataInfo, options: GradeOptions) -> int:
+    """Judge the laws of a kata that has passed, or write the file for them. Raises Unsuitable."""
+    own = answer_of(course, info)
     path = course.exercises.parent / FOLDER / f"{info.name}.py"
     grader, factories = open_grader(course, [info], options.grader_settings)
     with closing(factories):
@@ -82,9 +85,10 @@ def run_laws(course: Course, options: GradeOptions) -> int:
             return FAILED
         text = _read(path)
         doing = [""]
-        with Progress(f"laws of {info.name}", lambda: doing[0], columns()):
+        with Progress(f"laws of {info.name}", lambda: doing[0], columns(), stops=False):
             versions = _known(course, info, own)
             if not versions:
+                require_passes(grader, info, own)
                 doing[0] = "making versions with a fault"
                 versions = versions_of(grader, prepared, own, info.name)
                 _keep(course, info, own, versions)
@@ -164,19 +168,23 @@ def _digest(info: KataInfo, own: str) -> str:
     return hashlib.sha256(read_file(info.path) + b"\0" + own.encode()).hexdigest()
 
 
+class Kept(msgspec.Struct):
+    """The versions that were made of an answer, as they are kept between two runs."""
+
+    digest: str  # of the answer and of the kata's declaration
+    versions: list[Version]
+
+
 def _known(course: Course, info: KataInfo, own: str) -> list[Version]:
     """Return the versions that were made of this answer before; none if it is another one."""
-    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-        found = json.loads(read_below(_state(course), (f"{info.name}.json",)))
-        if found["digest"] == _digest(info, own):
-            return [
-                Version(str(one["source"]), Fault(**one["fault"]) if one["fault"] else None)
-                for one in found["versions"]
-            ]
+    with suppress(OSError, ValueError, RecursionError):
+        kept = msgspec.json.decode(read_below(_state(course), (f"{info.name}.json",)), type=Kept)
+        if kept.digest == _digest(info, own):
+            return kept.versions
     return []
 
 
 def _keep(course: Course, info: KataInfo, own: str, versions: Sequence[Version]) -> None:
-    record = {"digest": _digest(info, own), "versions": [asdict(version) for version in versions]}
+    kept = Kept(_digest(info, own), [*versions])
     with suppress(OSError), Folder(_state(course), makes=True, follows_links=False) as folder:
-        folder.write(f"{info.name}.json", data=json.dumps(record).encode())
+        folder.write(f"{info.name}.json", data=msgspec.json.encode(kept))

@@ -18,6 +18,7 @@ from grader.extra.review.schedule import Outcome, in_words
 from grader.formats import account
 from grader.formats.account import words
 from grader.grading.grader import Grader
+from grader.grading.standings import standing
 from grader.report import CheckReport, KataReport
 from grader.report_texts import harmless
 
@@ -70,14 +71,19 @@ def begin(
     """Return an answer that passes, and a review of it. Raises Unsuitable, and Outdated once `is_outdated`
     returns True."""
     source, state = answer_of(course, info), CourseState(course).kata(info.name)
-    if (report := judge(grader, info, source)).status != "passed":
-        reason = account.told(report).words if report.checks else report.message
-        raise Unsuitable(f"your answer does not pass any more. {reason}")
+    require_passes(grader, info, source)
     seed = seed_of(info, state, today)
     found = choose(grader, info, source, seed, tuple(state.mistakes), is_outdated=is_outdated)
     if found is None:
         raise Unsuitable("no small change of it fails on a small case.")
     return source, Review(info.name, found.fault, found.check)
+
+
+def require_passes(grader: Grader, info: KataInfo, source: str) -> None:
+    """Raise Unsuitable if an answer does not pass any more, as after an upgrade."""
+    if (report := judge(grader, info, source)).status != "passed":
+        reason = account.told(report).words if report.checks else report.message
+        raise Unsuitable(f"your answer does not pass any more. {reason}")
 
 
 def judge(grader: Grader, info: KataInfo, source: str) -> KataReport:
@@ -98,13 +104,15 @@ def wrong_with(grader: Grader, info: KataInfo, source: str) -> str:
 
 
 def answer_of(course: Course, info: KataInfo) -> str:
-    """Return the text of an answer that has passed: the student's file, or else the best copy of it. Raises
-    Unsuitable."""
+    """Return the text of an answer that has passed: the student's file as it was graded, or else the best
+    copy of it. Raises Unsuitable."""
     state = CourseState(course)
-    texts = [text_of(course.stub(info))] if state.kata(info.name).status == "passed" else []
+    found, texts = standing(course, info, state.kata(info.name)), list[str]()
     with suppress(SubmissionRejected):
         if kept := Versions(state.folder).kept(BEST, info):
             texts.append(decoded(kept, info.name))
+    if found.state.status == "passed":  # a file that was changed since may still pass
+        texts.insert(0 if found.mark == "passed" else len(texts), text_of(course.stub(info)))
     if not any(texts):
         raise Unsuitable("no answer of yours that has passed is left.")
     return next(filter(None, texts))
