@@ -160,6 +160,7 @@ class Kata:
         corners: The corners, added by `corner`.
         examples: The pinned cases, added by `example`.
         draw: The function that draws a case, set by `cases`.
+        follow: Computes the arguments that follow from others, set by `derived`.
         functions_for_laws: Returns the functions that a student's own laws get, set by `for_laws`.
 
     Example:
@@ -201,6 +202,7 @@ class Kata:
     corners: list[Corner] = field(default_factory=list)
     examples: list[Arguments] = field(default_factory=list)
     draw: DrawCase | None = None
+    follow: Callable[..., Arguments] | None = None
     functions_for_laws: Callable[[Any], Mapping[str, Callable[..., Any]]] | None = None
     _observe: Callable[..., Mapping[str, Any]] | None = None
 
@@ -284,7 +286,8 @@ class Kata:
 
         Args:
             function: Called as `function(student)`; returns functions by name. They take arguments in order
-                and return numbers, arrays or lists of them.
+                and return numbers, arrays or lists of them. It is called with None as well, to learn their
+                names, so it calls nothing of the student's itself.
 
         Returns:
             The function, unchanged.
@@ -300,6 +303,40 @@ class Kata:
         """
         self.functions_for_laws = function
         return function
+
+    def derived(self, function: Callable[..., Arguments]) -> Callable[..., Arguments]:
+        """Decorate the function that computes the arguments of a case which follow from the others.
+
+        A report may show an easier case than those that were drawn, with other numbers. Then they are
+        computed anew, so that the case is still one that the statement allows.
+
+        Args:
+            function: Its parameters are names of arguments. It returns other arguments, by name.
+
+        Returns:
+            The function, unchanged.
+
+        Example:
+            @KATA.derived
+            def total(counts):
+                return {"total": counts.sum()}
+        """
+        self.follow = function
+        return function
+
+    def completed(self, case: Arguments) -> Arguments:
+        """Compute the arguments of a case that follow from others, if there are any.
+
+        Args:
+            case: The arguments of a call, by name.
+
+        Returns:
+            The arguments, those that follow computed anew; the case itself if it lacks what they follow from.
+        """
+        names = inspect.signature(self.follow).parameters if self.follow else ()
+        if self.follow is None or any(name not in case for name in names):
+            return case
+        return {**case, **self.follow(**{name: case[name] for name in names})}
 
     def observed(self, student: Any, case: Arguments) -> Mapping[str, Any]:
         """Call a submission or the reference with a case.

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -100,11 +101,20 @@ class EasierCases:
         case, arguments = failure.case, failure.case.arguments
         ways = (_refilled, _with_plain_integers, _with_fewer_items)
         for candidates in (*ways, *_shortenings(arguments, self.relations)):
-            for new in candidates(arguments):
+            for new in self._completed(candidates(arguments)):
                 if self.left > 0 and (found := self._retried(new, failure, retry)):
                     yield found
                     self.found[id(case)] = arguments = new
                     break
+
+    def _completed(self, candidates: Iterator[Arguments]) -> Iterator[Arguments]:
+        """Yield the candidates with what follows from their arguments, if that can be computed."""
+        for arguments in candidates:
+            completed: Arguments | None = None
+            with suppress(Exception):  # axes that do not fit
+                completed = self.kata.completed(arguments)
+            if completed is not None:
+                yield completed
 
     def _retried(self, arguments: Arguments, failure: Failure, retry: Retry) -> Failure | None:
         """Return how a new case fails, if the kata can have it and it fails as the other one does."""

@@ -1,12 +1,17 @@
 """A report shows an easier case than the smallest of the bank, if the submission fails it in the same way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from grader.answer_keys.answers import Case
-from grader.checks.runner import Failure
+from grader.checks.builtin import stays_on_the_device
+from grader.checks.runner import Failure, run_check
+from grader.course.submission import parse
 from grader.grading.easier_case import MOST_TRIES, EasierCases, OneCase, is_extreme
 from grader.grading.grader import Grader
+from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata
 from grader.values.seeded import seed_of, seeded
 from grader.worker.in_process import LocalStudent
@@ -92,6 +97,35 @@ def test_an_answer_is_steady_if_it_hardly_changes_where_the_numbers_do(tiny_cour
     oracle.reference = LocalStudent.from_source("double", "def double(x):\n    return (x > -1).astype(int)\n")
     assert not OneCase(oracle, case).is_steady
     assert OneCase(oracle, {"x": np.array([0.5, -2.0])}).is_steady
+
+
+def test_arguments_that_follow_from_others_are_computed_anew():
+    kata = replace(KATA)
+    kata.derived(lambda x: {"total": float(x.sum())})
+    tried = []
+    list(EasierCases(kata).failures(failing({"x": LARGE, "total": float(LARGE.sum())}), tried.append))
+    assert len(tried) > 1
+    assert all(case["total"] == float(case["x"].sum()) for case in tried)
+
+
+def test_a_case_without_what_others_follow_from_stays_as_it_is():
+    kata = replace(KATA)
+    kata.derived(lambda x: {"total": float(x.sum())})
+    assert kata.completed({"y": 1}) == {"y": 1}
+
+
+@pytest.mark.slow
+def test_the_check_of_the_device_has_no_easier_case_for_an_answer_in_pytorch(tiny_course, torch_source):
+    info = tiny_course.kata_info("double")
+    source = "import torch\n\ndef double(x):\n    return torch.tensor((2 * x).tolist(), dtype=x.dtype)\n"
+    prepared = Grader(tiny_course, {}).prepare(info, "torch")
+    run = SubmissionRun({"torch": torch_source}, "cpu", prepared, parse(info, source, "double.py"))
+    try:
+        [check] = [check for check in prepared.checks if check.judge is stays_on_the_device]
+        assert run.retried(check, {"x": np.ones((2, 2), np.float32)}) is None
+        assert run_check(check, run.context).failures
+    finally:
+        run.close()
 
 
 def test_a_case_that_fails_with_another_finding_is_not_shown():
