@@ -51,7 +51,7 @@ class Tracer:
         ] = {}  # containers in tuples that were returned
         self._inside: dict[int, int] = {}  # the depth of each thread
         self._reached: set[tuple[str, int]] = set()
-        self.tests: set[Any] = set()  # the code of tests, which may stand in one file with the solution
+        self.tests: set[Any] | None = None  # their code, once pytest has found them
 
     def start(self) -> None:
         threading.settrace(self._enter)
@@ -65,7 +65,7 @@ class Tracer:
     def _enter(self, frame: Any, event: str, _: Any) -> Any:
         code = frame.f_code
         name = self._name(code.co_filename)
-        if not name or event != "call" or code in self.tests:
+        if not name or event != "call" or self._is_test(code):
             return None
         self.modules.setdefault(name, frame.f_globals.get("__name__", ""))
         if not code.co_flags & OPTIMIZED:
@@ -89,6 +89,10 @@ class Tracer:
             return trace
 
         return trace
+
+    def _is_test(self, code: Any) -> bool:
+        """Return whether code is a test that stands beside the solution. Without pytest, its name says so."""
+        return code.co_name.startswith("test_") if self.tests is None else code in self.tests
 
     def _called(self, file: str, frame: Any) -> Any:
         """Record an outermost call; return what is to be done with its result."""
