@@ -37,6 +37,9 @@ KATAS = {
     "greedy_generate": ("generate",),
     "beam_search": ("beam_search",),
     "kv_cache": ("KVCache", "cached_attention"),
+    "softmax_cross_entropy_backward": ("softmax_cross_entropy_backward",),
+    "layer_norm_backward": ("layer_norm_backward",),
+    "attention_backward": ("attention_backward",),
 }
 
 
@@ -62,6 +65,8 @@ MILESTONES = {
     "top_p": ("Your nucleus is cut. Move p and see what stays", "choice"),
     "beam_search": ("Your search keeps the best. See its tree", "search"),
     "kv_cache": ("Your cache holds the past. See what a step saves", "cache"),
+    "softmax_cross_entropy_backward": ("Your gradient points uphill. See a loss fall by it", "training"),
+    "attention_backward": ("Your attention learns. See its loss beside that of a bigram", "training"),
 }
 
 SEE = Demonstration(KATAS, TEXTS["titles"], show, record, Path(__file__).parent, SPEECH, MILESTONES)

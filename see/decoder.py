@@ -17,7 +17,7 @@ from grader.extra.show.sections import Figure, Light, Section, figure_of, labels
 from grader.extra.show.speech import Calls, Silent, Token, Wish, section_of
 from grader.extra.show.tracing import Step, Tracer, Value, cells_of, plain
 
-from . import experiments, generation
+from . import experiments, generation, training
 from .example import REPLY, Example, reply_logits
 from .speech import SPEECH
 from .speech.decoder import Decoder
@@ -44,7 +44,7 @@ class Sections:
     def all(self) -> list[Section]:
         """Return every section, in the order of the page."""
         parts = [self._overview, self._embeddings, self._attention, self._stack, self._following]
-        parts += [self._experiments, self._choice, self._search, self._cache, self._speech]
+        parts += [self._experiments, self._choice, self._search, self._cache, self._training, self._speech]
         return [part() for part in parts]
 
     def _tracer(self, is_fixed: bool = False) -> Tracer:
@@ -249,6 +249,25 @@ class Sections:
         rows, columns = numbered(generation.CACHED, "token"), ["with the cache", "all again"]
         figure = Figure("FLOPs of each step", both, rows, columns, in_text_only=True, **status)
         return _section("cache", TEXTS["cache"], [figure], data)
+
+    def _training(self) -> Section:
+        losses = training.learn(tracer := self._tracer(is_fixed=True))
+        steps = list(tracer.steps.values())
+        shown = range(0, training.STEPS + 1, training.STEPS // 4)
+        figures = [
+            figure_of(
+                Step(step.kata, step.source, [plain(lambda loss: loss[shown], loss)], step.note),
+                f"the loss by {step.kata}",
+                [""],
+                [f"step {number}" for number in shown],
+            )
+            for step, loss in zip(steps, losses, strict=True)
+        ]
+        figures = [replace(figure, in_text_only=True) for figure in figures]
+        lines = {
+            step.kata: rounded(loss) for step, loss in zip(steps, losses, strict=True) if loss is not None
+        }
+        return _section("training", TEXTS["training"], figures, {"losses": lines, **status_of(steps)})
 
     def _speech(self) -> Section:
         title, wish = TEXTS["titles"]["speak"], Wish(SPEECH.prompt)

@@ -245,4 +245,13 @@ function cache(section, data) {
   draw();
 }
 
-Object.assign(special, { stack, experiments, choice, search, cache });
+// ---- training ---------------------------------------------------------------------------------------------
+function training(section, data) {
+  const kinds = { softmax_cross_entropy_backward: "second", layer_norm_backward: "second dashed", attention_backward: "" };
+  const lines = Object.entries(data.losses).map(([name, values]) => ({ name, values, kind: kinds[name] })).filter(line => line.values.every(finite));
+  const note = told(data);
+  if (lines.length) curves(section, "the loss over the steps", lines, lines[0].values.map((_, n) => n % 10 ? "" : String(n)), note);
+  else if (note) make(section, "p", { class: "badge" }, note);
+}
+
+Object.assign(special, { stack, experiments, choice, search, cache, training });

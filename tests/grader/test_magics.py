@@ -1,5 +1,6 @@
 """Tests of `%%kata`, `%grade` and `%hint` in an IPython shell."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -214,7 +215,7 @@ def test_the_cells_of_the_notebook_are_what_is_shown(tmp_path, write):
     course = Course(write(tmp_path, {**softmax, **SYLLABUS}))
     (tmp_path / "see").symlink_to(ROOT / "see")
     _, shown = magics.see_sources(course, {"softmax": "def softmax(x):\n    return x / x.size\n"}, [])
-    assert "1 of 21 katas of the decoder are yours." in shown
+    assert re.search(r"1 of \d+ katas of the decoder are yours\.", shown)
     assert "● softmax" in shown
     assert "NotImplementedError" in (tmp_path / "exercises/attention/softmax.py").read_text()
 

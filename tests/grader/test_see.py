@@ -282,8 +282,35 @@ def test_without_a_recording_nothing_takes_the_place_of_a_function():
     shown = Sections(Answers(KATAS), {}, example_of(None))
     sections = shown.all()
     assert {step.source for step in shown.steps.values()} == {"missing"}
-    assert "0 of 21 katas" in render_text(sections, 80, Paint(False))
-    assert "0 of 21 katas" in demonstration.render_page(SEE, sections)
+    assert f"0 of {len(KATAS)} katas" in render_text(sections, 80, Paint(False))
+    assert f"0 of {len(KATAS)} katas" in demonstration.render_page(SEE, sections)
+
+
+# A loss that falls
+
+
+def losses(shown):
+    return {
+        kata: [float(one) for one in loss] for kata, loss in shown.sections["training"].data["losses"].items()
+    }
+
+
+def test_three_losses_fall_by_the_backward_passes_of_the_student(run):
+    found = losses(run())
+    assert list(found) == ["softmax_cross_entropy_backward", "layer_norm_backward", "attention_backward"]
+    assert [loss[-1] < 0.4 * loss[0] for loss in found.values()] == [True] * 3
+    assert found["attention_backward"][-1] < 0.1 < found["layer_norm_backward"][-1]
+
+
+def test_a_loss_does_not_fall_by_a_wrong_gradient(run):
+    source = (
+        "def softmax_cross_entropy_backward(logits, targets, ignore_index=-100):\n    return 0 * logits\n"
+    )
+    shown = run(SIX, softmax_cross_entropy_backward=source)
+    [loss] = (one for kata, one in losses(shown).items() if kata == "softmax_cross_entropy_backward")
+    assert loss == [loss[0]] * len(loss)
+    assert "the loss by softmax_cross_entropy_backward   yours, fails" in in_text(shown)
+    assert sources(shown)["layer_norm_backward"] == {"recorded"}
 
 
 # Tokens that are typed
@@ -373,7 +400,7 @@ def test_the_command_calls_the_files_in_their_workers(exercises, tmp_path):
     arguments = ["--see", "--course", str(ROOT), "--exercises", str(folder), "--out", str(out)]
     result = CliRunner().invoke(command, [*arguments, "--text", "overview", "attention"])
     assert result.exit_code == 0, result.output
-    assert "6 of 21 katas of the decoder are yours." in result.stdout
+    assert f"6 of {len(KATAS)} katas of the decoder are yours." in result.stdout
     assert "The stack" not in result.stdout
     assert "open it in a browser" in result.stderr
     assert "causal_mask" in out.read_text()
@@ -413,7 +440,7 @@ def test_a_grading_is_remembered(exercises, tmp_path):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "exercises/attention/causal_mask.py").write_text(SEES_ALL)
     result = CliRunner().invoke(command, ["--see", "--course", str(tmp_path)])
-    assert result.stdout.startswith("1 of 21 katas of the decoder are yours.\nWhat is hatched")
+    assert result.stdout.startswith(f"1 of {len(KATAS)} katas of the decoder are yours.\nWhat is hatched")
     assert "Not passing yet: causal_mask." in result.stdout
     assert result.stderr == "grading causal_mask …\n"
     assert (tmp_path / ".dojo/see.html").is_file()

@@ -239,7 +239,11 @@ def test_the_page_is_dark_where_the_system_is(visit, browser):
 
 def test_a_screen_reader_finds_headings_tables_and_names(visit):
     browser = visit()
-    assert [len(browser.find_elements(By.TAG_NAME, name)) for name in ("main", "h1", "h2")] == [1, 1, 9]
+    assert [len(browser.find_elements(By.TAG_NAME, name)) for name in ("main", "h1", "h2")] == [
+        1,
+        1,
+        len(SEE.titles) - 1,  # that of the overview is the h1
+    ]
     unnamed = (
         "return [...document.querySelectorAll('svg, button, input, select')].filter(node =>"
         " !node.getAttribute('aria-label') && !node.textContent && !node.labels?.length).length"
@@ -256,7 +260,7 @@ def test_a_nan_is_shown_as_such(visit):
     to_the_start(browser)
     press(browser, *[Keys.ENTER] * 6)
     assert "NaN" in browser.find_element(By.ID, "hidden").text
-    assert len(browser.find_elements(By.TAG_NAME, "section")) == 10
+    assert len(browser.find_elements(By.TAG_NAME, "section")) == len(SEE.titles)
     assert browser.get_log("browser") == []
 
 
@@ -273,6 +277,15 @@ def test_the_page_works_in_the_frame_of_a_notebook(visit):
 def test_the_tree_of_the_searches_can_be_heard(visit):
     spoken = visit().find_element(By.CSS_SELECTOR, "#search svg").get_attribute("aria-label")
     assert spoken.startswith("greedy decoding: hub today .; beam search: late .; sampled: ")
+
+
+def test_the_losses_are_drawn_and_can_be_heard(visit):
+    browser = visit(SIX)
+    section = browser.find_element(By.ID, "training")
+    assert len(section.find_elements(By.CSS_SELECTOR, "path.curve")) == 3
+    heard = section.find_element(By.TAG_NAME, "svg").get_attribute("aria-label")
+    assert heard.startswith("the loss over the steps: softmax_cross_entropy_backward 2.135,")
+    assert "not yours yet: grade softmax_cross_entropy_backward" in section.text
 
 
 def test_the_sliders_show_what_the_filters_keep(visit):
