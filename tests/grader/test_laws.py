@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import CourseState
-from grader.extra.review.law_command import told
+from grader.extra.review.law_command import drawn_in, told
 from grader.extra.review.laws import Version, functions_of, judge_laws, laws_in, versions_of
 from grader.grading.session import open_grader
 
@@ -211,6 +211,12 @@ def test_the_first_time_writes_the_file_and_the_second_judges_it(mine, tmp_path)
     kept = json.loads((tmp_path / ".dojo/laws/softmax.json").read_text())
     assert laws(mine, "softmax").output == done.output
     assert json.loads((tmp_path / ".dojo/laws/softmax.json").read_text()) == kept
+
+
+def test_the_options_of_a_case_are_shown():
+    cases = [{"x": 1, "options": {}}, {"x": 2, "options": {"lam": 0.5}}]
+    assert drawn_in(cases) == ["x", "options, such as {'lam': 0.5}"]
+    assert drawn_in(cases[:1]) == ["x", "options"]
 
 
 def test_an_answer_that_does_not_pass_any_more_judges_no_laws(mine, tmp_path):

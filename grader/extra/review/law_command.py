@@ -29,6 +29,7 @@ from grader.extra.review.laws import (
 from grader.extra.review.review import Unsuitable, answer_of, require_passes
 from grader.formats.account import paragraphs, points, words
 from grader.grading.session import open_grader, require_installed
+from grader.kata import Arguments
 from grader.report_texts import harmless
 
 FOLDER = "laws"  # beside the exercises, and in the state
@@ -79,8 +80,8 @@ def _run(course: Course, info: KataInfo, options: GradeOptions) -> int:
         prepared = grader.prepare(info, submission.library)
         _, names = functions_of(grader, prepared)
         if not path.is_symlink() and not path.exists():
-            arguments = list(prepared.oracle.answered.cases[0].arguments)
-            _write(path, stub_of(info.name, names, arguments, submission.library))
+            cases = [case.arguments for case in prepared.oracle.answered.cases]
+            _write(path, stub_of(info.name, names, drawn_in(cases), submission.library))
             _say(f"Write your laws in {from_here(path)}, then: grade laws {info.name}")
             return FAILED
         text = _read(path)
@@ -95,6 +96,16 @@ def _run(course: Course, info: KataInfo, options: GradeOptions) -> int:
             judgement = judge_laws(grader, prepared, text, versions, lambda now: doing.__setitem__(0, now))
     click.echo("\n".join(told(info.name, judgement, columns())))
     return PASSED if judgement.hundredths == FULL else FAILED
+
+
+def drawn_in(cases: Sequence[Arguments]) -> list[str]:
+    """Return the arguments of some cases by name, options with the first that are given."""
+    options = {
+        name: next((case[name] for case in cases if case[name]), {})
+        for name, value in cases[0].items()
+        if isinstance(value, dict)
+    }
+    return [f"{name}, such as {options[name]}" if options.get(name) else name for name in cases[0]]
 
 
 def stub_of(name: str, functions: Mapping[str, Sequence[str]], arguments: Sequence[str], library: str) -> str:
