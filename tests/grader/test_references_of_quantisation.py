@@ -1,5 +1,6 @@
 """References about numbers of four bits against implementations of another kind."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -73,3 +74,64 @@ def test_the_layer_on_packed_codes_is_the_linear_layer_of_what_comes_back():
     np.testing.assert_allclose(result, due.numpy(), rtol=1e-5, atol=1e-5)
     exact = torch.nn.functional.linear(torch.from_numpy(x), torch.from_numpy(weight)).numpy()
     assert 1e-3 < abs(result - exact).max() < 20 * scale.max() / 2 * abs(x).max()
+
+
+def value_of(code):
+    """The value of a code of E2M1 by the rules of IEEE 754 for two bits of exponent and one of mantissa."""
+    sign, exponent, mantissa = code >> 3, code >> 1 & 3, code & 1
+    size = (
+        Fraction(mantissa, 2) if exponent == 0 else Fraction(2) ** (exponent - 1) * Fraction(2 + mantissa, 2)
+    )
+    return -size if sign else size
+
+
+def nearest_code(number, negative):
+    """The code by exact distances, of two the even one."""
+    codes = range(8, 16) if negative else range(8)
+    return min(codes, key=lambda code: (abs(value_of(code) - number), code % 2))
+
+
+def blocks_of_all_sizes():
+    """float32 [40, 8], a row each of numbers of another size, subnormal ones and zeros among them."""
+    rng = np.random.default_rng(6)
+    exponents = np.linspace(-149, 120, 40).astype(int)[:, None]
+    x = np.ldexp(rng.standard_normal((40, 8)), exponents).astype(np.float32)
+    x[3, 4:] = 0
+    x[20, :4] = [8, -2.5, 5, -0.0]
+    x[21, :4] = [np.nextafter(np.float32(8), np.float32(0)), 1.75, -0.25, 3.5]
+    x[22, :4] = np.finfo(np.float32).max
+    return x
+
+
+def test_codes_are_those_of_the_nearest_values_in_exact_arithmetic():
+    reference, x = reference_of("mxfp4_blocks"), blocks_of_all_sizes()
+    codes, scales = reference.quantize_mxfp4(x, 4)
+    assert codes.dtype == scales.dtype == np.uint8
+    for row, its_codes, byte in zip(x.reshape(-1, 4), codes.reshape(-1, 4), scales.ravel(), strict=True):
+        numbers = [Fraction(float(number)) for number in row]
+        largest = max(map(abs, numbers))
+        due = next(e for e in range(-127, 128) if largest < Fraction(2) ** (e + 3))
+        assert byte == due + 127
+        units = [number / Fraction(2) ** due for number in numbers]
+        assert [
+            nearest_code(*pair) for pair in zip(units, np.signbit(row), strict=True)
+        ] == its_codes.tolist()
+    np.testing.assert_array_equal(reference.encode_e2m1(np.float32([-7, 100])), [15, 7])
+
+
+def test_scale_bytes_are_pytorchs_e8m0():
+    reference = reference_of("mxfp4_blocks")
+    bytes_, codes = np.arange(253, dtype=np.uint8), np.arange(16, dtype=np.uint8)
+    back = reference.dequantize_mxfp4(np.tile(codes, (253, 1)), bytes_[:, None])
+    scales = torch.from_numpy(bytes_).view(torch.float8_e8m0fnu).double()
+    due = scales[:, None] * torch.tensor([float(value_of(code)) for code in range(16)], dtype=torch.float64)
+    assert back.dtype == np.float32
+    np.testing.assert_array_equal(back, due.numpy())
+
+
+def test_quantising_what_came_back_changes_nothing():
+    reference, x = reference_of("mxfp4_blocks"), blocks_of_all_sizes()
+    codes, scales = reference.quantize_mxfp4(x, 4)
+    again = reference.quantize_mxfp4(reference.dequantize_mxfp4(codes, scales), 4)
+    np.testing.assert_array_equal(again[0], codes)
+    np.testing.assert_array_equal(again[1], scales)

@@ -23,12 +23,12 @@ KATA = Kata(
     source="Frantar et al. 2023, GPTQ; Lin et al. 2023, AWQ",
     axes={
         "weight": "d_out d_in",
-        "codes_given": "d_out d_in",
+        "codes": "d_out d_in",
         "x": "d_in",
         "packed": "d_out bytes",
         "scale": "d_out groups",
         "zero": "d_out groups",
-        "codes": "d_out d_in",
+        "codes_of_groups": "d_out d_in",
         "scale_of_groups": "d_out groups",
         "zero_of_groups": "d_out groups",
         "packed_codes": "d_out bytes",
@@ -116,7 +116,7 @@ def draw_case(draw, kind="plain"):
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     arrays = {
         "weight": draw_weight(draw, (d_out, groups, size), kind, dtype),
-        "codes_given": rng.integers(0, 16, (d_out, size * groups)).astype(np.uint8),
+        "codes": rng.integers(0, 16, (d_out, size * groups)).astype(np.uint8),
         "x": draw(st.normal_arrays((*lead, size * groups), dtype)),
         "packed": rng.integers(0, 256, (d_out, size * groups // 2)).astype(np.uint8),
         "scale": rng.uniform(0.1, 2, (d_out, groups)).astype(dtype),
@@ -164,13 +164,13 @@ def exact_halves(weight, group_size):
 def pinned(weight, group_size, dtype="float64", **given):
     """A case from nested lists, the layer's arguments those of the statement."""
     printed = {
-        "codes_given": [[0, 6, 14, 15, 2, 5, 10, 15]],
+        "codes": [[0, 6, 14, 15, 2, 5, 10, 15]],
         "x": [1, 1, 0, 0, 0, 0, 0, 2],
         "packed": [[96, 254, 82, 250]],
         "scale": [[0.2, 0.2]],
         "zero": [[5, 0]],
     }
-    of_bytes = {"codes_given", "packed", "zero"}
+    of_bytes = {"codes", "packed", "zero"}
     arrays = {
         name: np.array(x, dtype=np.uint8 if name in of_bytes else dtype)
         for name, x in {"weight": weight, **printed, **given}.items()
@@ -190,7 +190,7 @@ def groups_of_three_in_two_rows():
         [[-4, 1, 11, 2, -6, 9], [0.5, -7, 8, -2, 13, 0]],
         3,
         "float32",
-        codes_given=[[1, 2, 3, 4, 5, 6], [15, 0, 8, 9, 7, 10]],
+        codes=[[1, 2, 3, 4, 5, 6], [15, 0, 8, 9, 7, 10]],
         x=[[1, 0, 0, 2, 0, -1], [0, 1, 0, 0, 1, 0]],
         packed=[[33, 67, 101], [15, 152, 167]],
         scale=[[0.5, 1], [2, 0.25]],
@@ -214,7 +214,7 @@ def groups_of_one_number():
     return pinned(
         [[3, -6]],
         1,
-        codes_given=[[9, 4]],
+        codes=[[9, 4]],
         x=[1, 1],
         packed=[[73]],
         scale=[[0.5, 2]],
@@ -235,17 +235,17 @@ def a_code_beyond_fifteen():
 
 
 @KATA.observe
-def observe(student, weight, group_size, codes_given, x, packed, scale, zero):
+def observe(student, weight, group_size, codes, x, packed, scale, zero):
     """Each part by itself."""
     answer = student.quantize_groups(weight, group_size)
-    names = ("codes", "scale_of_groups", "zero_of_groups")
+    names = ("codes_of_groups", "scale_of_groups", "zero_of_groups")
     if isinstance(answer, tuple | list) and len(answer) == 3:
         quantised = dict(zip(names, answer, strict=True))
     else:
         quantised = {"quantised": answer}
     return {
         **quantised,
-        "packed_codes": student.pack_codes(codes_given),
+        "packed_codes": student.pack_codes(codes),
         "unpacked": student.unpack_codes(packed),
         "result": student.int4_linear(x, packed, scale, zero),
     }
