@@ -12,8 +12,8 @@ too, since a group need not lie evenly around 0. For each group:
     code    = clip(round(w / scale) + zero, 0, 15)              for each number w
     back    = (code - zero) * scale                             nearly w
 
-`round` takes the nearest whole number, and exact halves to the even one, as np.rint
-does. The range always holds 0, so a weight of 0 comes back as exactly 0, also in a
+`round` takes the nearest whole number, and exact halves to the even one. So does
+np.rint. The range always holds 0, so a weight of 0 comes back as exactly 0, also in a
 group of positive numbers alone. What comes back is off by half a scale at most. A group
 of zeros has the scale 1, the zero point 0 and the codes 0. `group_size` must divide
 d_in: all groups have the same size.
