@@ -23,7 +23,8 @@ from grader.values.comparison import Difference, first_difference, plain_dtype
 from grader.worker.client import WorkerLost
 from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, Student
 
-#: PyTorch has next to no operations for most of these, and uint8 is a mask where it is an index.
+#: PyTorch has next to no operations for most of these, and uint8 is a mask where it is an index. Where a
+#: statement asks for bytes it is uint8, which has all operations on bits.
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 SMALL = ("int8", "int16")  # which PyTorch refuses as an index
 
@@ -87,10 +88,12 @@ class CheckContext:
 
     def leaves_out(self, case: Case) -> bool:
         """Return whether a case is left out for an answer in PyTorch, where integers are int32 or int64: it
-        holds unsigned ones, or small ones in an argument that may be of any integer dtype."""
+        holds unsigned ones, but for an argument that is always of uint8, or small ones in an argument that
+        may be of any integer dtype."""
         if not self.is_translated:
             return False
-        if any(dtype_name(leaf) in UNSIGNED for leaf in leaves(case.arguments)):
+        others = [value for name, value in case.arguments.items() if self._dtypes.get(name) != {"uint8"}]
+        if any(dtype_name(leaf) in UNSIGNED for leaf in leaves(others)):
             return True
         small = [name for name, value in case.arguments.items() if dtype_name(value) in SMALL]
         return any("int64" in self._dtypes.get(name, ()) for name in small)

@@ -370,6 +370,13 @@ def test_integers_that_pytorch_takes_as_an_index_are_judged(grader, dtype, is_ju
     assert ("integer_scores_count" in failed(graded(grader, source))) is is_judged
 
 
+def test_bytes_are_judged_where_the_statement_asks_for_them(grader):
+    right = COURSE.solution(COURSE.kata_info("int4_groups"), "in_torch").read_text()
+    assert graded(grader, right, "int4_groups").score == 1000
+    wrong = right.replace("codes[:, 1::2] << 4", "codes[:, 1::2] << 3")
+    assert {"agrees_with_reference", "packing_loses_nothing"} <= failed(graded(grader, wrong, "int4_groups"))
+
+
 def test_gradients_switched_off_for_all_are_noticed(grader):
     source = SOFTMAX.replace("    powers =", "    torch.set_grad_enabled(True)\n        powers =")
     assert failed(graded(grader, source)) == {"earlier_calls_change_nothing"}
