@@ -66,6 +66,10 @@ def found(capsys, course):
     return code, [line.removeprefix("✗ double: ") for line in lines if line.startswith("✗")]
 
 
+UNSIGNED = (
+    "every case has integers that PyTorch lacks, so no answer in PyTorch can be judged; say"
+    ' libraries=("numpy",), or draw int64.'
+)
 REFUSED = "variants.py:10: the variant `cubes` is refused by `agrees_with_reference`"
 SHORT = [
     "exercises/attention/double.py:1: the docstring is no statement yet (400 characters are due).",
@@ -125,6 +129,19 @@ def test_often(student):
         for _ in range(2):  # the second time the record is read
             verify_course(here, ())
             assert (note in capsys.readouterr().out.splitlines()) == said
+
+
+@pytest.mark.slow
+def test_verify_asks_for_a_case_that_an_answer_in_pytorch_can_have(capsys, course):
+    card = "tests/katas/attention/test_double.py"
+    text = textwrap.dedent(DOUBLE[card]).lstrip()
+    drawn = "draw(st.readable_arrays(shape, draw(st.float_dtypes()))) + draw(st.integers(0, 2))"
+    assert drawn in text
+    text = text.replace(drawn, 'np.full(shape, draw(st.integers(0, 2)), "uint16")').replace(
+        "float32", "uint16"
+    )
+    _, gaps = found(capsys, course({card: text}))
+    assert f"{card}: {UNSIGNED}" in gaps
 
 
 @pytest.mark.slow

@@ -100,7 +100,7 @@ def _run(course: Course, info: KataInfo, options: GradeOptions) -> int:
 
 def drawn_in(cases: Sequence[Arguments]) -> list[str]:
     """Return the arguments of some cases by name, options with the first that are given."""
-    options = {
+    options: Arguments = {
         name: next((case[name] for case in cases if case[name]), {})
         for name, value in cases[0].items()
         if isinstance(value, dict)

@@ -54,7 +54,7 @@ from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import CaseFailed, KeptCalls, Skip
+from grader.worker.student import CaseFailed, KeptCalls, Skip, Student
 
 SHIFT = 1_000_003  # added to every seed, and once more for each further draw
 DRAWS = 10  # with the draw of the verification itself
@@ -636,8 +636,18 @@ def _verify_variants(course: Course, grader: Grader, result: KataVerification, r
 def _verify_answer_in_torch(
     course: Course, grader: Grader, result: KataVerification, records: Records
 ) -> None:
-    """Add a gap if the answer in PyTorch to a NumPy kata, if there is one, has not full marks."""
+    """Add a gap if an answer in PyTorch to a NumPy kata cannot be judged, or if the one that there is has not
+    full marks."""
     path = course.solution(result.info, "in_torch")
+    prepared = grader.prepare(result.info, "torch")
+    context, cases = CheckContext(prepared.kata, prepared.oracle, Student()), prepared.oracle.answered.cases
+    if "torch" in result.info.libraries and all(map(context.leaves_out, cases)):
+        where = place(course, result.info.path)
+        result.gaps.append(
+            f"{where}: every case has integers that PyTorch lacks, so no answer in PyTorch can be judged; say"
+            ' libraries=("numpy",), or draw int64.'
+        )
+        return
     if not path.is_file() or lacks_library(Submission(result.info, read(path), path.name)):
         return
     _require_full_marks(grader, result, records, place(course, path), "the answer in PyTorch", read(path))
