@@ -111,3 +111,36 @@ def test_continuous_batching_writes_what_a_layer_without_a_cache_does():
         assert texts == [layer.continued(prompt, count, eos_id) for _, prompt, count in requests]
         assert ends == ends_token_by_token(requests, [len(text) for text in texts], budget)
         assert max(model.sizes) <= budget
+
+
+def test_a_tree_of_guesses_is_verified_in_one_pass():
+    """A layer that is shown prefix and tree at once gives at each node what its path gives alone."""
+    tree, rng, accepted_most = reference("tree_verification"), np.random.default_rng(2), 0
+    for seed in range(40):
+        layer, prefix = Layer(seed), rng.integers(0, VOCAB, rng.integers(1, 5)).tolist()
+        nodes = int(rng.integers(0, 12))
+        parents = np.array([rng.integers(-1, node) for node in range(nodes)], dtype=np.int64)
+        paths, tokens = {-1: []}, np.zeros(nodes, dtype=np.int64)
+        for node, parent in enumerate(parents.tolist()):
+            right = layer.continued([*prefix, *tokens[paths[parent]].tolist()], 1)[0]
+            tokens[node] = right if rng.random() < 0.6 else rng.integers(VOCAB)
+            paths[node] = [*paths[parent], node]
+
+        size = len(prefix) + nodes
+        mask = torch.ones(size, size).tril().bool()
+        mask[len(prefix) :] = torch.from_numpy(tree.tree_mask(parents, len(prefix)))
+        positions = torch.arange(size)
+        positions[len(prefix) :] = torch.from_numpy(tree.tree_positions(parents, len(prefix)))
+        logits = layer.whole([*prefix, *tokens.tolist()], positions, mask)[len(prefix) - 1 :]
+        for node, path in paths.items():
+            alone = layer.whole([*prefix, *tokens[path].tolist()])[-1]
+            torch.testing.assert_close(logits[node + 1], alone)
+
+        path, accepted = tree.verify_tree(tokens, parents, logits.numpy())
+        text = layer.continued(prefix, nodes + 1)
+        longest = max((p for p in paths.values() if tokens[p].tolist() == text[: len(p)]), key=len)
+        assert accepted.tolist() == text[: len(longest) + 1]
+        assert path.tolist() in paths.values() or not len(path)
+        assert tokens[path].tolist() == tokens[longest].tolist()
+        accepted_most = max(accepted_most, len(longest))
+    assert accepted_most > 2
