@@ -333,9 +333,9 @@ def test_prompts_get_the_rest_in_order_of_arrival(student, table, requests, toke
     for number, shown, wanted in steps_of(calls, requests, token_budget, eos_id):
         lengths = {r: len(shown[r][1]) for r in shown if r not in wanted.decodes}
         needed = {r: count for r, count in wanted.chunks.items() if count}
-        parts = [f"{count} of the prompt of request {r}" for r, count in needed.items()]
-        told = f"Beside decodes call {number} must show {' and '.join(parts) or 'nothing'}"
-        expect.true(lengths == needed, f"{told}, counted in tokens; it shows {as_entries(shown)}.")
+        parts = [f"{n} token{'s' * (n > 1)} of prompt {r}" for r, n in needed.items()]
+        told = f"Call {number} must show {' and '.join(parts) or 'no prompt'}, beside decodes"
+        expect.true(lengths == needed, f"{told}; it shows {as_entries(shown)}.")
 
 
 @KATA.law(points=0.5)

@@ -264,7 +264,7 @@ def test_each_path_is_as_if_alone(student, parents, prefix_len):
         found = (weights * values)[row].sum() / max(weights[row].sum(), 1e-9)
         expected = (weights * values)[keys].sum() / weights[keys].sum()
         seen = np.flatnonzero(row).tolist()
-        told = f"Node {node} sees the keys {seen}; its text are the keys {keys}, which give another result."
+        told = f"Node {node} sees the keys {seen}; those of its text are {keys}, which give another result."
         expect.true(bool(np.isclose(found, expected, rtol=1e-9)), told)
 
 
