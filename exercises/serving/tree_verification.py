@@ -3,7 +3,7 @@
 Speculative decoding guesses a few tokens and lets the large model check them in one
 run. One chain of guesses ends at its first wrong token. A tree holds several guesses
 for each place, and what follows them: more of it is right, and it is still one run.
-Medusa's trees have up to 64 nodes, each a guessed token. The text so far is the prefix,
+Medusa's trees have about 64 nodes, each a guessed token. The text so far is the prefix,
 P tokens; its last token is the root, and its children are the guesses for what comes
 next. The tree comes as two lists:
 
