@@ -50,6 +50,16 @@ KATA = Kata(
         "    7   the next step, also where nothing was called\n\n"
         "Copy nothing back: lists by request number are already in the order of the result.",
     ),
+    hint_for={
+        "takes_the_answer_to_every_chunk": 2,
+        "starts_every_chunk_at_zero": 2,
+        "counts_start_without_the_prompt": 2,
+        "starts_decodes_one_further": 2,
+        "leaves_decodes_out_of_the_budget": 3,
+        "gives_the_whole_rest_to_every_prompt": 3,
+        "returns_in_order_of_the_ends": 3,
+        "returns_in_order_of_arrival": 3,
+    },
 )
 
 

@@ -52,6 +52,16 @@ KATA = Kata(
         "        or of row 0 where no node is right                 [A + 1]\n\n"
         "Give the empty path the dtype int64, else NumPy makes it a float.",
     ),
+    hint_for={
+        "reads_the_choice_at_the_node": 1,
+        "counts_rows_without_the_root": 1,
+        "sees_the_parent_alone": 2,
+        "counts_nodes_as_positions": 2,
+        "counts_levels_from_one": 2,
+        "accepts_below_a_wrong_node": 2,
+        "takes_the_last_of_equal_paths": 3,
+        "returns_a_path_of_floats": 3,
+    },
 )
 
 
