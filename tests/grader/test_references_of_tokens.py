@@ -72,3 +72,104 @@ def by_rank(ids, merges):
         pair = merges[min(ranks)]
         at = list(itertools.pairwise(ids)).index(pair)
         ids = [*ids[:at], 256 + min(ranks), *ids[at + 2 :]]
+
+
+class Trie:
+    """A prefix cache with one node for each token, which knows whether a run of the radix tree ends there."""
+
+    def __init__(self, capacity):
+        self.capacity, self.clock, self.root = capacity, 0, {"down": {}}
+
+    def nodes(self, node=None):
+        for child in (node or self.root)["down"].values():
+            yield child
+            yield from self.nodes(child)
+
+    def way(self, tokens):
+        node, way = self.root, []
+        for token in tokens:
+            if token not in node["down"]:
+                break
+            node = node["down"][token]
+            way.append(node)
+        return way
+
+    def use(self, tokens):
+        self.clock += 1
+        way = self.way(tokens)
+        for node in way:
+            node["used"] = self.clock
+        if way:
+            way[-1]["end"] = True
+        return way
+
+    def match(self, tokens):
+        return [node["value"] for node in self.use(tokens)]
+
+    def lock(self, tokens):
+        way = self.use(tokens)
+        for node in way:
+            node["locks"] += 1
+        return way
+
+    def unlock(self, way):
+        for node in way:
+            node["locks"] -= 1
+
+    def fits(self, tokens):
+        way = self.way(tokens)
+        bound = sum(node["locks"] > 0 or any(node is own for own in way) for node in self.nodes())
+        return bound + len(tokens) - len(way) <= self.capacity
+
+    def insert(self, tokens, values):
+        way, evicted = self.use(tokens), []
+        for node in way:
+            node["locks"] += 1
+        while sum(1 for _ in self.nodes()) + len(tokens) - len(way) > self.capacity:
+            evicted += self.evict()
+        for node in way:
+            node["locks"] -= 1
+        node = way[-1] if way else self.root
+        for token, value in list(zip(tokens, values, strict=True))[len(way) :]:
+            node["down"][token] = {"value": value, "used": self.clock, "locks": 0, "end": False, "down": {}}
+            node["down"][token]["up"] = (node, token)
+            node = node["down"][token]
+        node["end"] = True
+        return len(way), evicted
+
+    def evict(self):
+        leaves = [node for node in self.nodes() if not node["down"] and not node["locks"]]
+        node, values = min(leaves, key=lambda node: node["used"]), []
+        while True:
+            values.insert(0, node["value"])
+            above, token = node["up"]
+            del above["down"][token]
+            if above is self.root or above["end"]:
+                return values
+            node = above
+
+
+def test_prefix_cache_is_a_trie_of_single_tokens():
+    reference, rng = reference_of("prefix_cache"), random.Random(2)
+    evictions = 0
+    for _ in range(400):
+        capacity = rng.randint(1, 12)
+        cache, trie, locks = reference.PrefixCache(capacity), Trie(capacity), []
+        for call in range(25):
+            tokens = [rng.randint(1, 3) for _ in range(rng.randint(1, 6))]
+            operation = rng.choice(["insert", "insert", "match", "lock", "unlock"])
+            if operation == "unlock" and locks:
+                number, way = locks.pop(rng.randrange(len(locks)))
+                cache.unlock(number)
+                trie.unlock(way)
+            elif operation == "lock":
+                locks.append((cache.lock(tokens), trie.lock(tokens)))
+            elif operation == "match":
+                assert cache.match(tokens) == trie.match(tokens)
+            elif trie.fits(tokens):
+                values = [100 * call + place for place in range(len(tokens))]
+                expected = trie.insert(tokens, values)
+                assert cache.insert(tokens, values) == expected
+                evictions += bool(expected[1])
+            assert cache.num_tokens == sum(1 for _ in trie.nodes())
+    assert evictions > 500
