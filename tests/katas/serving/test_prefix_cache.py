@@ -36,10 +36,9 @@ KATA = Kata(
         "    lock     add 1 to each node from the last one up; note the last one\n"
         "    unlock   refuse an unknown number; take 1 off each node from it up\n"
         "    insert   search; make room; add one child with the rest\n\n"
-        "To make room, list the nodes that no lock holds and that are not on the way. If what all others "
-        "hold and the new tokens exceed the capacity, refuse, before anything goes. Then take, again and "
-        "again, among those without children the one used earliest: out of its parent's children, off "
-        "num_tokens, its values to the result.",
+        "To make room, list the nodes that no lock holds and that are not on the way. If all others and "
+        "the new tokens exceed the capacity, refuse, before anything goes. Then repeat: of those without "
+        "children the one used earliest goes, from its parent and from num_tokens.",
     ),
     hint_for={
         "makes_the_new_node_the_lower_one": 2,
@@ -153,7 +152,9 @@ def draw_script(draw, operations=OPERATIONS, longest=9):
             held.insert(*script[-1][1:])
             seen, value = [*seen, tokens], value + len(tokens)
     if not seen:
-        script += [["insert", [5, 6], [8, 9]]]
+        script.append(["insert", [5, 6], [8, 9]])
+    ends = draw(st.permutations(seen))[:2]
+    script += [["match", tokens] for tokens in ends]
     return {"capacity": capacity, "script": script}
 
 
@@ -321,15 +322,13 @@ def played(student, capacity, script):
 
 @KATA.observe
 def observe(student, capacity, script):
-    """What each call returns, and what is held at the end."""
+    """What each call returns, and how many tokens are held at the end."""
     seen, cache = {}, None
     for call, (now, operation, arguments, answer) in enumerate(played(student, capacity, script), start=1):
         cache = now
         if operation in ("match", "insert"):
             seen[f"{operation} {arguments[0]} (call {call})"] = answer
-    seen["tokens held"] = cache.num_tokens
-    ends = {tuple(arguments[0]): None for operation, *arguments in script if operation == "insert"}
-    return {**seen, **{f"held of {list(tokens)}": cache.match(list(tokens)) for tokens in ends}}
+    return {**seen, "tokens held": cache.num_tokens}
 
 
 def answer_of_insert(cache, tokens, values):
