@@ -2,13 +2,13 @@
 
 Many requests begin alike: with one system prompt, one document, the same turns of a
 chat. Keys and values of a token depend on the tokens before it alone, so those of a
-common beginning can be used again. RadixAttention keeps them in a radix tree. An edge
-that would carry one token carries a run of them:
+common beginning can be used again. RadixAttention keeps them in a radix tree, whose
+nodes are runs of tokens. Read from the root down to a node, the tokens are a prefix:
 
     root --- [1 2] --- [3 4]
                    \\-- [5]        holds 1 2 3 4 and 1 2 5, in five tokens
 
-A node is such a run, at least one token long, with a value for each of its tokens: the
+The root is empty. Any other node has one token or more, with a value for each: the
 number of a slot, or rows of keys and values. The cache stores what the caller gives and
 never looks into it. Children of a node differ in their first token.
 

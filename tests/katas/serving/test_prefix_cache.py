@@ -38,7 +38,7 @@ KATA = Kata(
         "    insert   search; make room; add one child with the rest\n\n"
         "To make room, list the nodes that no lock holds and that are not on the way. If all others and "
         "the new tokens exceed the capacity, refuse, before anything goes. Then repeat: of those without "
-        "children the one used earliest goes, from its parent and from num_tokens.",
+        "children the one used earliest goes, from parent and num_tokens.",
     ),
     hint_for={
         "makes_the_new_node_the_lower_one": 2,
