@@ -282,7 +282,7 @@ def test_the_bias_moves_no_weight(student, scores, bias):
     expect.true(each_once, f"With top_k={count} of {count} experts a token gets each of them once.")
     shares = scores.double().numpy()
     shares = np.take_along_axis(shares / shares.sum(axis=1, keepdims=True), experts, axis=1)
-    expect.close(weights, shares.astype(weights.dtype), f"the weights for top_k={count}", terms=count)
+    expect.close(weights, shares.astype(weights.dtype), f"each weight for top_k={count}", terms=count)
 
 
 @KATA.law(points=0.5, cases=plain_cases)
@@ -292,12 +292,12 @@ def test_a_large_bias_fills_one_expert(student, scores, bias, top_k, capacity):
     other[-1] = 4.0
     experts, slots, weights = routed(student, scores, other, top_k, capacity)
     last = len(bias) - 1
-    told = f"the first pick of each token where the bias of expert {last} is 4"
+    told = f"the first pick of each token, where the bias of expert {last} is 4,"
     expect.equal(experts[:, 0].astype(np.int64), np.full(len(scores), last), told)
     places = np.array([token if token < capacity else -1 for token in range(len(scores))])
-    expect.equal(slots[:, 0].astype(np.int64), places, f"the places at expert {last}, whose bias is 4")
+    expect.equal(slots[:, 0].astype(np.int64), places, f"each place at expert {last}, whose bias is 4,")
     expected = due(scores, other, top_k, capacity)[2][:, 0].astype(weights.dtype)
-    expect.close(weights[:, 0], expected, f"the weights of expert {last}, whose bias is 4", terms=top_k)
+    expect.close(weights[:, 0], expected, f"each weight of expert {last}, whose bias is 4,", terms=top_k)
 
 
 @KATA.law(points=0.5, cases=plain_cases)
@@ -308,9 +308,10 @@ def test_later_tokens_take_nothing_away(student, scores, bias, top_k, capacity):
     more = torch.cat([scores, scores.flip(0)])
     first = [part[: len(scores)] for part in routed(student, more, bias, top_k, capacity)]
     _, slots, weights = due(scores, bias, top_k, capacity)
-    what = f"of the first {len(scores)} tokens, where as many come after them"
-    expect.equal(first[1].astype(np.int64), slots, f"the slots {what}")
-    expect.close(first[2], weights.astype(first[2].dtype), f"the weights {what}", terms=top_k)
+    tokens = f"the first {len(scores)} tokens" if len(scores) > 1 else "the first token"
+    what = f"of {tokens}, where {len(scores)} more came after,"
+    expect.equal(first[1].astype(np.int64), slots, f"each slot {what}")
+    expect.close(first[2], weights.astype(first[2].dtype), f"each weight {what}", terms=top_k)
 
 
 @KATA.law(points=0.5, cases=plain_cases)
