@@ -47,19 +47,20 @@ KATA = Kata(
         "L_ij says how much of u_j is left at token i, where k_i meets k_j, times b_i. This is a triangular "
         "system with ones on its diagonal. With a state, each row also loses what the state holds for its "
         "key. By how much has that faded at the first, and at the third token?",
-        "First a helper that gives D for gates [..., C]: the running sums of their logarithms, each minus "
-        "each other, [..., C, C]; zeros above the diagonal before the exponential, and again after it.\n\n"
-        "    L          D times the products of keys with keys, each row times its beta,\n"
-        "               strictly below the diagonal            [B, H, C, C]\n"
-        "    right      beta times values, as rows             [B, H, C, d_v]\n"
-        "    U          solution of (I + L) U = right          [B, H, C, d_v]\n"
-        "    result     (D times the products of queries with keys) times U\n\n"
-        "That is the parallel form. For a chunk, with g the running product of its gates [B, H, C, 1]:\n\n"
-        "    right      loses beta times g times (keys times S, transposed)\n"
-        "    result     gains g times (queries times S, transposed)\n"
-        "    next S     the last g times S, plus U, transposed, times keys,\n"
-        "               each key times the last row of D\n\n"
-        "Both use the S from before the chunk. Make a new S: the one that came in belongs to the caller.",
+        "First a helper that gives D for gates [..., C]: differences of the running sums of their "
+        "logarithms, with zeros above the diagonal before the exponential and again after it. Parallel:\n\n"
+        "    L       D times the products of keys with keys,\n"
+        "            each row times its beta, below the diagonal  [B, H, C, C]\n"
+        "    right   beta times values                            [B, H, C, d_v]\n"
+        "    U       solution of (I + L) U = right                [B, H, C, d_v]\n"
+        "    result  D times the products of queries with keys,\n"
+        "            times U                                      [B, H, C, d_v]\n\n"
+        "For a chunk, with g the running product of its gates [B, H, C, 1]:\n\n"
+        "    right   loses beta times g times (keys times S, turned)\n"
+        "    result  gains g times (queries times S, turned)\n"
+        "    next S  the last g times S, plus U, turned, times keys,\n"
+        "            each key times the last row of D\n\n"
+        "Both use the S from before the chunk. The caller keeps the S that came in.",
     ),
     roundings=ROUNDINGS,
     bank_size=30,
