@@ -254,8 +254,8 @@ def _comparable_message(failure: Failure) -> str:
 
 
 def _dtype(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return _dtype(value[0]) if value else ""
+    if isinstance(value, list | tuple):  # integers before the floats must not make the comparison exact
+        return float_dtype(value) or (_dtype(value[0]) if value else "")
     return dtype_name(value)
 
 

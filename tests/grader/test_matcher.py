@@ -99,6 +99,14 @@ def test_the_digits_of_float64_do_not_tell_two_answers_to_float32_apart():
     assert not compared("", 1.0, 1.01, dtype="float32")
 
 
+def test_floats_behind_integers_match_within_their_tolerance():
+    x, difference = np.arange(1.0, 4.0), Difference("value", lambda: ("1", "2"), "[0]")
+    moved = [(0, 1.0), (0, 1.0 + 4e-16), (0, 1.01), (1, 1.0)]
+    calls = [Call("f", [x], {}, (np.arange(3) + step, x * factor)) for step, factor in moved]
+    one, *others = (Failure(Case(0, {"x": x}), "failed", "", difference, [call]) for call in calls)
+    assert [ComparedFailure(one).matches(record(other)) for other in others] == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("answers", "name"),
     [

@@ -111,3 +111,82 @@ def test_multi_token_loss_is_pytorch_s_cross_entropy_of_each_head(ignore_index):
     ahead, behind = (loss(logits + step * direction, targets, 0.7, ignore_index) for step in (1e-5, -1e-5))
     slope = (rows.grad.numpy() * direction).sum()
     np.testing.assert_allclose((ahead - behind) / 2e-5, slope, rtol=1e-6)
+
+
+def test_gated_delta_rule_is_a_product_of_transitions():
+    """Each value reaches a result through the product of all later transition matrices."""
+    reference = reference_of("gated_delta_rule")
+    q, k, v = (torch.from_numpy(normal(2, 3, 7, width, seed=width)) for width in (4, 4, 5))
+    k = torch.nn.functional.normalize(k, dim=-1)
+    gate, beta = (torch.from_numpy(normal(2, 3, 7, seed=seed)).sigmoid() for seed in (1, 2))
+    given = q, k, v, gate, beta
+    keeps = gate[..., None, None] * (
+        torch.eye(4) - beta[..., None, None] * torch.einsum("bhti,bhtj->bhtij", k, k)
+    )
+    expected = torch.zeros_like(v)
+    for reader in range(7):
+        for writer in range(reader + 1):
+            path = torch.eye(4).double().expand(2, 3, 4, 4)
+            for token in range(writer + 1, reader + 1):
+                path = path @ keeps[:, :, token]
+            share = torch.einsum("bhi,bhij,bhj->bh", k[:, :, writer], path, q[:, :, reader])
+            expected[:, :, reader] += (beta[:, :, writer] * share)[..., None] * v[:, :, writer]
+
+    torch.testing.assert_close(reference.gated_delta_parallel(*given), expected)
+    state = None
+    for token in range(7):
+        result, state = reference.gated_delta_step(*(x[:, :, token] for x in given), state)
+        torch.testing.assert_close(result, expected[:, :, token])
+    for chunk_size in range(1, 9):
+        result, last = reference.gated_delta_chunked(*given, chunk_size)
+        torch.testing.assert_close(result, expected)
+        torch.testing.assert_close(last, state)
+
+
+def test_gated_delta_rule_steps_down_the_gradient():
+    """A step is one of gradient descent on half of |S k - v|^2, at the rate beta, from the faded state."""
+    q, k, v = (torch.from_numpy(normal(1, 2, width, seed=width)) for width in (3, 3, 4))
+    k = torch.nn.functional.normalize(k, dim=-1)
+    gate, beta = torch.tensor([[0.5, 0.9]]).double(), torch.tensor([[0.25, 1.0]]).double()
+    before = torch.from_numpy(normal(1, 2, 4, 3))
+    faded = (gate[..., None, None] * before).requires_grad_()
+    loss = (torch.einsum("bhvk,bhk->bhv", faded, k) - v).square().sum() / 2
+    (slope,) = torch.autograd.grad(loss, faded)
+    expected = faded.detach() - beta[..., None, None] * slope
+    result, after = reference_of("gated_delta_rule").gated_delta_step(q, k, v, gate, beta, before)
+    torch.testing.assert_close(after, expected)
+    torch.testing.assert_close(result, torch.einsum("bhvk,bhk->bhv", expected, q))
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 4, 9])
+def test_expert_capacity_is_pytorch_s_topk_and_queues(capacity):
+    """Without ties the picks are those of topk, and an expert serves a queue of tokens."""
+    rng, reference = np.random.default_rng(capacity), reference_of("expert_capacity")
+    scores, bias = torch.from_numpy(rng.random((9, 5))), torch.from_numpy(rng.normal(size=5))
+    experts, slots, weights = reference.route_tokens(scores, bias, 3, capacity)
+    picked = (scores + bias).topk(3).indices
+    assert torch.equal(experts, picked)
+    expected = torch.nn.functional.normalize(scores.gather(1, picked), p=1)
+    served = torch.zeros(9, 3, dtype=torch.bool)
+    for expert in range(5):
+        queue = (picked == expert).nonzero()[:capacity]
+        for place, (token, choice) in enumerate(queue.tolist()):
+            assert slots[token, choice] == place
+            served[token, choice] = True
+    assert torch.equal(slots >= 0, served)
+    assert torch.equal(slots == -1, ~served)
+    torch.testing.assert_close(weights, expected * served)
+
+
+def test_a_bias_that_is_updated_evens_out_the_load():
+    """Batches whose scores prefer one expert are spread evenly in the end."""
+    rng, reference = np.random.default_rng(0), reference_of("expert_capacity")
+    assert reference.expert_capacity(9, 5, 3, 1.0) == 6
+    bias, loads = torch.zeros(4).double(), []
+    for _ in range(300):
+        scores = torch.from_numpy(rng.random((64, 4)) * [1.0, 0.5, 0.5, 0.25])
+        experts = reference.route_tokens(scores, bias, 2, 64)[0]
+        loads.append(experts.flatten().bincount(minlength=4))
+        bias = reference.update_bias(bias, experts, 0.01)
+    assert loads[0].max() > 48
+    assert all(abs(load - 32) < 6 for load in torch.stack(loads[-50:]).double().mean(0))
