@@ -118,3 +118,46 @@ def test_attention_has_the_gradients_of_finite_differences():
     )
     for mine, (objective, at) in zip(got, moved, strict=True):
         np.testing.assert_allclose(mine.numpy(), slopes(objective, at), atol=1e-8)
+
+
+def random_block(rng, d_model, d_ff):
+    """Weights of a decoder block by name."""
+    square = {name: rng.standard_normal((d_model, d_model)) for name in ("w_q", "w_k", "w_v", "w_o")}
+    vectors = ("norm1_gamma", "norm1_beta", "norm2_gamma", "norm2_beta", "b2")
+    return {
+        **square,
+        "w1": rng.standard_normal((d_model, d_ff)),
+        "b1": rng.standard_normal(d_ff),
+        "w2": rng.standard_normal((d_ff, d_model)),
+        **{name: rng.standard_normal(d_model) for name in vectors},
+    }
+
+
+def block_in_torch(x, p, num_heads):
+    """A pre-norm decoder block from PyTorch's own parts."""
+
+    def heads(z):
+        return z.unflatten(-1, (num_heads, -1)).transpose(-3, -2)
+
+    a = F.layer_norm(x, x.shape[-1:], p["norm1_gamma"], p["norm1_beta"])
+    q, k, v = (heads(a @ p[name]) for name in ("w_q", "w_k", "w_v"))
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    h = x + mixed.transpose(-3, -2).flatten(-2) @ p["w_o"]
+    c = F.layer_norm(h, h.shape[-1:], p["norm2_gamma"], p["norm2_beta"])
+    return h + F.relu(c @ p["w1"] + p["b1"]) @ p["w2"] + p["b2"]
+
+
+@pytest.mark.parametrize(("shape", "num_heads"), [((2, 5, 6), 3), ((1, 1, 4), 2), ((3, 2, 5), 1)])
+def test_a_block_has_the_gradients_of_autograd(shape, num_heads):
+    rng = np.random.default_rng(7)
+    x, dout, params = rng.standard_normal(shape), rng.standard_normal(shape), random_block(rng, shape[-1], 7)
+    at, weights = (
+        torch.tensor(x, requires_grad=True),
+        {n: torch.tensor(w, requires_grad=True) for n, w in params.items()},
+    )
+    block_in_torch(at, weights, num_heads).backward(torch.tensor(dout))
+    dx, found = reference("backprop_through_block").block_backward(dout, x, params, num_heads)
+    np.testing.assert_allclose(dx, at.grad.numpy(), rtol=1e-9, atol=1e-12)
+    assert found.keys() == params.keys()
+    for name, gradient in found.items():
+        np.testing.assert_allclose(gradient, weights[name].grad.numpy(), rtol=1e-9, atol=1e-12)
