@@ -161,3 +161,36 @@ def test_a_block_has_the_gradients_of_autograd(shape, num_heads):
     assert found.keys() == params.keys()
     for name, gradient in found.items():
         np.testing.assert_allclose(gradient, weights[name].grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def formula(x, y, tanh, exp, relu):
+    """All operators, constants on both sides, and numbers that are used again."""
+    u = x * y + 2 * x
+    v = (u - y) / (x * x + 1) - 3 / y
+    w = tanh(v) * exp(-x / 4) + relu(u) - relu(-u) ** 2
+    return (1 - w) * v + w**3 + y**-2 + (0.5 + u) / 2 + v - 1
+
+
+@pytest.mark.parametrize(("x", "y"), [(1.5, -2.0), (-0.7, 0.6), (2.0, 3.0)])
+def test_scalars_have_the_gradients_of_autograd(x, y):
+    kata = reference("autograd_scalar")
+    at = [torch.tensor(number, dtype=torch.float64, requires_grad=True) for number in (x, y)]
+    due = formula(*at, torch.tanh, torch.exp, torch.relu)
+    mine = [kata.Value(x), kata.Value(y)]
+    output = formula(*mine, kata.Value.tanh, kata.Value.exp, kata.Value.relu)
+    assert output.item() == pytest.approx(due.item(), rel=1e-12)
+    expected = [slope.item() for slope in torch.autograd.grad(due, at)]
+    for _ in range(2):
+        assert kata.gradients(output, mine) == pytest.approx(expected, rel=1e-12)
+
+
+def test_scalars_have_the_gradients_of_finite_differences():
+    kata = reference("autograd_scalar")
+
+    def plain(at):
+        return formula(*at, np.tanh, np.exp, lambda z: np.maximum(z, 0))
+
+    x, y = kata.Value(1.4), kata.Value(-1.9)
+    output = formula(x, y, kata.Value.tanh, kata.Value.exp, kata.Value.relu)
+    due = slopes(plain, np.array([1.4, -1.9]))
+    np.testing.assert_allclose(kata.gradients(output, [x, y]), due, rtol=1e-6)
