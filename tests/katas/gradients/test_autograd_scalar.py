@@ -25,7 +25,7 @@ KATA = Kata(
         "by it. All derivatives of the table are plain numbers that are known when the node is made:\n\n"
         "    x * y      [(x, y's number), (y, x's number)]\n"
         "    2 * x      [(x, 2)]\n"
-        "    x * x      [(x, x's number), (x, x's number)]      two entries, both are added\n\n"
+        "    x * x      [(x, x's number), (x, x's number)]    both are added\n\n"
         "Then `gradients` does not ask by which operator a node was made. Where do the sums live, if the "
         "next call must find none of them?",
         "First the order. Without recursion it takes a stack, a list from whose end you take:\n\n"
@@ -35,12 +35,11 @@ KATA = Kata(
         "        seen before:     leave it\n"
         "        else:            note it as seen, put it back marked as ready,\n"
         "                         and put on the stack what it was made from\n\n"
-        "What a node was made from then stands before it. Another way is to count, for each node, the uses "
-        "that have not passed on yet, and to take a node when none is left. Then the sums, in a new dict "
-        "from id(node) to a number: 1 for output. Go through the order from its end; each node adds, for "
-        "every Value that it was made from, the derivative by it times its own sum. At the end look the "
-        "inputs up, 0 for what is not there. If an operator's other side is no Value, it is a constant: it "
-        "gives its number and gets no entry.",
+        "What a node was made from then stands before it. Then the sums, in a new dict from id(node) to a "
+        "number: 1 for output. Go through the order from its end; each node adds, for each Value that it was "
+        "made from, the derivative by it times its own sum. At the end look the inputs up, 0 for what is not "
+        "there. If an operator's other side is no Value, it is a constant: it gives its number and gets no "
+        "entry.",
     ),
     hint_for={
         "overwrites_instead_of_adding": 1,
@@ -314,7 +313,7 @@ def observe(student, numbers, steps, inputs):
 
 
 def leaf_cases(draw):
-    numbers, steps = draw_script(draw, operators=EVERY)
+    numbers, steps = draw_script(draw, left=draw(st.booleans()), operators=EVERY)
     return {"numbers": numbers, "steps": steps}
 
 

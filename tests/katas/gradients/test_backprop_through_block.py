@@ -30,26 +30,25 @@ KATA = Kata(
         "Then read it from below: which names does each line use, and which of them does another line use "
         "too? Those get a sum.",
         "The names that are used twice, and what they get:\n\n"
-        "    out --+-- hidden w2 -- ReLU -- c w1 -- norm2 --+-- h        h: the skip, and the norm\n"
-        "          +----------------------------------------+\n"
-        "    a --- q, k, v                                               a: three parts\n"
-        "    h --- norm1 and the attention, x itself                     x: the skip, and the norm\n\n"
+        "    out --+-- w2 -- ReLU -- w1 -- norm2 --+-- h     h: the skip, and the norm\n"
+        "          +-------------------------------+\n"
+        "    a --- q, k, v                                   a: three parts\n"
+        "    h --- attention and norm1, x itself             x: the skip, and the norm\n\n"
         "The first half starts from the whole gradient by h, not from dout. To check a weight's gradient, "
         "compare its shape with the weight's: which product of two arrays of tokens gives it?",
         "In this order, each line with the shape of what it makes:\n\n"
-        "    db2 [d_model], dw2 [d_ff, d_model]       from dout, with hidden\n"
-        "    dhidden [B, T, d_ff]                     dout times w2 turned; 0 where the ReLU has cut\n"
-        "    db1 [d_ff], dw1 [d_model, d_ff]          from that, with c\n"
-        "    dc [B, T, d_model]                       that times w1 turned\n"
-        "    norm2's two [d_model], and dh            dh is dout plus what the norm passes on\n"
-        "    dw_o, and dheads [B, T, d_model]         from dh, with heads; then cut into heads\n"
-        "    dv, dweights, dscores, dq, dk            with heads in front, as in attention_backward\n"
-        "    dw_q, dw_k, dw_v                         heads side by side again, each with a\n"
-        "    da [B, T, d_model]                       the sum of three products with turned matrices\n"
-        "    norm1's two [d_model], and dx            dx is dh plus what the norm passes on\n\n"
-        "A gradient of a matrix is a sum over batch and tokens of products of two rows: join these two axes "
-        "to one, and it is one product. Later keys have the weight 0, and so no gradient passes through "
-        "them: the backward pass needs no mask of its own.",
+        "    db2 [d_model], dw2 [d_ff, d_model]  from dout, with hidden\n"
+        "    dhidden [B, T, d_ff]                dout times w2 turned; 0 where cut\n"
+        "    db1 [d_ff], dw1 [d_model, d_ff]     from that, with c\n"
+        "    dc [B, T, d_model]                  that times w1 turned\n"
+        "    norm2's two [d_model], and dh       dout plus what the norm passes on\n"
+        "    dw_o, dheads [B, T, d_model]        from dh, with heads\n"
+        "    dv, dweights, dscores, dq, dk       heads in front: [B, H, T, ...]\n"
+        "    dw_q, dw_k, dw_v                    heads side by side again, with a\n"
+        "    da [B, T, d_model]                  three products with turned matrices\n"
+        "    norm1's two [d_model], and dx       dh plus what the norm passes on\n\n"
+        "A matrix's gradient is a sum over batch and tokens: join both axes, and it is one product. "
+        "Later keys have the weight 0: the way back needs no mask.",
     ),
     hint_for={
         "forgets_the_second_residual": 1,
