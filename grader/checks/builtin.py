@@ -32,7 +32,7 @@ SHARED = 50
 SHARING = ("answers_the_same_again", state.EARLIER_CALLS)
 #: The built-in checks that rest on what is measured beside the submission. A law may as well.
 MEASURED = ("leaves_arguments_unchanged", *SHARING, "has_the_right_gradients", "stays_on_the_device")
-AT_RANDOM = "Is something drawn at random, such as by a dropout, or kept between calls?"
+AT_RANDOM = "Is something drawn at random, kept between calls, or taken from a set, whose order changes?"
 A_TENSOR = " A file that uses NumPy is judged in NumPy, whose arrays are no tensors."
 CALL_FAILS = "the call raises in every case that it judges"
 DEVICE_CASES = 3  # an operation on the fake device takes longer than one on the CPU

@@ -22,7 +22,7 @@ from grader.checks.runner import Failure, shares_memory
 from grader.values.arrays import is_contiguous, leaves, to_numpy
 from grader.values.seeded import expression_of, identity_of, seed_of, seeded
 from grader.worker.protocol.codec import Handle, forwards, span_of
-from grader.worker.student import Call, RemoteObject
+from grader.worker.student import OPERATORS, Call, RemoteObject
 
 IMPORTS = {
     "np.": "import numpy as np",
@@ -267,7 +267,8 @@ def _names(node: ast.FunctionDef) -> list[str]:
 
 def _classes(calls: Iterable[Call]) -> dict[int, str]:
     """Return the name of the class of every object that a call has made."""
-    return {call.value.id: call.name for call in calls if isinstance(call.value, Handle) and not call.target}
+    made = ((call, call.value) for call in calls if isinstance(call.value, Handle))
+    return {value.id: value.type_name if call.target else call.name for call, value in made}
 
 
 def _parameters(call: Call, signatures: Signatures, classes: dict[int, str]) -> list[tuple[str, Any]]:
@@ -518,6 +519,8 @@ class _Writer:
         given = _parameters(call, self.signatures, self.classes)
         parts = [self._argument(name, value) for name, value in given[: len(call.args)]]
         parts += [f"{name}={self._argument(name, value)}" for name, value in call.kwargs.items()]
+        if call.name in OPERATORS and len(parts) + 1 == OPERATORS[call.name].count("{"):
+            return OPERATORS[call.name].format(target, *parts)
         name = target if call.name == "__call__" else f"{target}.{call.name}".lstrip(".")
         return f"{name}({', '.join(parts)})"
 

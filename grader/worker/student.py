@@ -2,6 +2,7 @@
 
     student.normalize(x, axis=0)           a call
     queue = student.Queue()                a proxy for an object in the worker; len(queue), queue.append(…)
+    queue.__mul__(2)                       an operator of the object; a report shows `queue * 2`
     student.build(SOURCE, "Model", 8)      a proxy for an object from the grader's source text
     with student.counting_flops() as work: work.flops
     with student.counting_largest_tensor() as made: made.largest, made.written
@@ -69,6 +70,8 @@ class RemoteObject:
         return self._handle.type_name
 
     def __getattr__(self, name: str) -> Any:
+        if name in OPERATORS:
+            return Function(self._student, name, self._handle)
         if name.startswith("__") or name in OF_ARRAYS:
             raise AttributeError(name)
         value = self._student.read(name, self._handle)
@@ -88,6 +91,17 @@ class RemoteObject:
 
 #: Attributes by which the grader recognises arrays; a remote object has none of them.
 OF_ARRAYS = {"shape", "dtype", "device", "detach", "strides", "values", "keys"}
+#: Operators that a law may call by name, `x.__mul__(2)`, with the text of the expression. `x * 2` itself is
+#: not sent: where a law computes with an answer, the submission would compute.
+OPERATORS = {
+    "__neg__": "-{0}",
+    "__pow__": "{0} ** {1}",
+    **{
+        f"__{side}{name}__": text
+        for name, sign in {"add": "+", "sub": "-", "mul": "*", "truediv": "/"}.items()
+        for side, text in {"": f"{{0}} {sign} {{1}}", "r": f"{{1}} {sign} {{0}}"}.items()
+    },
+}
 METHODS = {"method", "builtin_function_or_method", "function", "method-wrapper"}
 
 

@@ -81,7 +81,7 @@ def test_an_answer_that_works_once_fails_the_second_time(grade):
     assert "agrees_with_reference" not in failed(report)
     assert message(report, "answers_the_same_again") == (
         "A second call with the same arguments gives another answer."
-        " Is something drawn at random, such as by a dropout, or kept between calls?"
+        " Is something drawn at random, kept between calls, or taken from a set, whose order changes?"
     )
 
 

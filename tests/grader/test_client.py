@@ -56,6 +56,13 @@ class TestBoth:
         assert cache(1) == 3
         assert (cache.size, cache.items) == (3, [2, 3])
 
+    def test_operators_of_an_object_are_called_by_name_alone(self, meet):
+        student = meet("class Price:\n    def __rmul__(self, other): return other * 3\n")
+        price = student.Price()
+        assert price.__rmul__(2) == 6
+        with pytest.raises(TypeError):
+            2 * price
+
     def test_calls_to_objects_of_the_grader_s_own_are_marked(self, meet):
         student = meet("def f(counter): return counter.up()")
         source = "class Counter:\n    n = 0\n    def up(self):\n        self.n += 1\n        return self.n\n"

@@ -118,3 +118,79 @@ def test_attention_has_the_gradients_of_finite_differences():
     )
     for mine, (objective, at) in zip(got, moved, strict=True):
         np.testing.assert_allclose(mine.numpy(), slopes(objective, at), atol=1e-8)
+
+
+def random_block(rng, d_model, d_ff):
+    """Weights of a decoder block by name."""
+    square = {name: rng.standard_normal((d_model, d_model)) for name in ("w_q", "w_k", "w_v", "w_o")}
+    vectors = ("norm1_gamma", "norm1_beta", "norm2_gamma", "norm2_beta", "b2")
+    return {
+        **square,
+        "w1": rng.standard_normal((d_model, d_ff)),
+        "b1": rng.standard_normal(d_ff),
+        "w2": rng.standard_normal((d_ff, d_model)),
+        **{name: rng.standard_normal(d_model) for name in vectors},
+    }
+
+
+def block_in_torch(x, p, num_heads):
+    """A pre-norm decoder block from PyTorch's own parts."""
+
+    def heads(z):
+        return z.unflatten(-1, (num_heads, -1)).transpose(-3, -2)
+
+    a = F.layer_norm(x, x.shape[-1:], p["norm1_gamma"], p["norm1_beta"])
+    q, k, v = (heads(a @ p[name]) for name in ("w_q", "w_k", "w_v"))
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    h = x + mixed.transpose(-3, -2).flatten(-2) @ p["w_o"]
+    c = F.layer_norm(h, h.shape[-1:], p["norm2_gamma"], p["norm2_beta"])
+    return h + F.relu(c @ p["w1"] + p["b1"]) @ p["w2"] + p["b2"]
+
+
+@pytest.mark.parametrize(("shape", "num_heads"), [((2, 5, 6), 3), ((1, 1, 4), 2), ((3, 2, 5), 1)])
+def test_a_block_has_the_gradients_of_autograd(shape, num_heads):
+    rng = np.random.default_rng(7)
+    x, dout, params = rng.standard_normal(shape), rng.standard_normal(shape), random_block(rng, shape[-1], 7)
+    at, weights = (
+        torch.tensor(x, requires_grad=True),
+        {n: torch.tensor(w, requires_grad=True) for n, w in params.items()},
+    )
+    block_in_torch(at, weights, num_heads).backward(torch.tensor(dout))
+    dx, found = reference("backprop_through_block").block_backward(dout, x, params, num_heads)
+    np.testing.assert_allclose(dx, at.grad.numpy(), rtol=1e-9, atol=1e-12)
+    assert found.keys() == params.keys()
+    for name, gradient in found.items():
+        np.testing.assert_allclose(gradient, weights[name].grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def formula(x, y, tanh, exp, relu):
+    """All operators, constants on both sides, and numbers that are used again."""
+    u = x * y + 2 * x
+    v = (u - y) / (x * x + 1) - 3 / y
+    w = tanh(v) * exp(-x / 4) + relu(u) - relu(-u) ** 2
+    return (1 - w) * v + w**3 + y**-2 + (0.5 + u) / 2 + v - 1
+
+
+@pytest.mark.parametrize(("x", "y"), [(1.5, -2.0), (-0.7, 0.6), (2.0, 3.0)])
+def test_scalars_have_the_gradients_of_autograd(x, y):
+    kata = reference("autograd_scalar")
+    at = [torch.tensor(number, dtype=torch.float64, requires_grad=True) for number in (x, y)]
+    due = formula(*at, torch.tanh, torch.exp, torch.relu)
+    mine = [kata.Value(x), kata.Value(y)]
+    output = formula(*mine, kata.Value.tanh, kata.Value.exp, kata.Value.relu)
+    assert output.item() == pytest.approx(due.item(), rel=1e-12)
+    expected = [slope.item() for slope in torch.autograd.grad(due, at)]
+    for _ in range(2):
+        assert kata.gradients(output, mine) == pytest.approx(expected, rel=1e-12)
+
+
+def test_scalars_have_the_gradients_of_finite_differences():
+    kata = reference("autograd_scalar")
+
+    def plain(at):
+        return formula(*at, np.tanh, np.exp, lambda z: np.maximum(z, 0))
+
+    x, y = kata.Value(1.4), kata.Value(-1.9)
+    output = formula(x, y, kata.Value.tanh, kata.Value.exp, kata.Value.relu)
+    due = slopes(plain, np.array([1.4, -1.9]))
+    np.testing.assert_allclose(kata.gradients(output, [x, y]), due, rtol=1e-6)

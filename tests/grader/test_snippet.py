@@ -155,6 +155,18 @@ def test_an_object_is_shown_with_all_calls_that_used_it():
     assert script(made, append[0], length).lines[-1] == "cache.length"
 
 
+def test_an_operator_is_shown_as_an_expression_and_its_result_named_by_its_class():
+    made = Call("KVCache", [4], {}, value=CACHE)
+    doubled = Call("__rmul__", [2], {}, target=CACHE, value=Handle(2, "PairOfCaches"))
+    joined = Call("__sub__", [RemoteObject(None, CACHE)], {}, target=Handle(2, ""))
+    assert script(made, doubled, joined).lines == [
+        "cache = KVCache(4)",
+        "caches = 2 * cache",
+        "caches - cache",
+    ]
+    assert script(made, Call("__neg__", [], {}, target=CACHE)).lines[-1] == "-cache"
+
+
 def test_other_values_of_one_parameter_are_numbered():
     made = Call("KVCache", [4], {}, value=CACHE)
     calls = [Call("append", [rows, ROWS], {}, target=CACHE) for rows in (ROWS, ROWS + 1)]
