@@ -125,11 +125,13 @@ class TestTheShippedCourse:
     def test_every_kata_has_its_minutes_and_its_difficulty(self):
         assert list(COURSE.syllabus.katas) == COURSE.syllabus.order == list(COURSE.katas)
 
-    def test_a_lab_a_weekend_and_a_term_take_what_they_promise(self):
+    def test_the_plans_take_what_they_promise(self):
         assert {name: plan.hours for name, plan in COURSE.syllabus.plans.items()} == {
             "lab": 4,
             "weekend": 16,
-            "term": 65,
+            "interview": 29,
+            "cs336": 28,
+            "term": 76,
         }
         assert unkept_plans(COURSE) == []
         assert COURSE.syllabus.plans["term"].katas == COURSE.syllabus.order
@@ -142,7 +144,7 @@ class TestTheShippedCourse:
 
     def test_the_page_of_paths_names_every_kata_of_a_plan(self):
         page = (ROOT / "docs" / "paths.md").read_text("utf-8")
-        for name in ("lab", "weekend"):
+        for name in ("lab", "weekend", "interview", "cs336"):
             section = page.split(f"`grade --plan {name}`")[1].split("\n## ")[0]
             assert [kata for kata in COURSE.syllabus.plans[name].katas if f"`{kata}`" not in section] == []
 
