@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import BEST, FILE, FOLDER, CourseState, Versions
-from grader.extra.review import schedule
+from grader.extra.review import faults, schedule
 from grader.extra.review.faults import choose, faults_in, suitable
 from grader.extra.review.review import case_lines, hint_of, listing
 from grader.extra.review.schedule import DAYS, Outcome, calendar, in_words
@@ -125,7 +125,7 @@ def test_a_fault_is_caught_on_a_small_case_and_undone_by_its_line(softmax):
     found = choose(grader, info, MINE, "a seed")
     assert found.report.status == "failed"
     assert found.fault.mended(found.fault.was) == MINE
-    assert len(found.check.call.splitlines()) <= 16
+    assert len(found.check.call.splitlines()) <= 20
     assert "raised" not in found.check.message
 
 
@@ -133,6 +133,15 @@ def test_a_mistake_that_the_student_has_made_comes_first(softmax):
     grader, info = softmax
     found = choose(grader, info, MINE, "a seed", ("divides_by_the_sum_of_the_whole_array",), seconds=60)
     assert found.mistake == "divides_by_the_sum_of_the_whole_array"
+
+
+def test_the_search_for_a_first_fault_ends(softmax, monkeypatch):
+    tried = []
+    monkeypatch.setattr(faults, "suitable", lambda *given: tried.append(given) or iter(()))
+    clock = iter(range(10**6))
+    monkeypatch.setattr(faults.time, "monotonic", lambda: float(next(clock)))
+    assert choose(*softmax, MINE, "a seed", seconds=1.0) is None
+    assert len(tried) == 6
 
 
 def test_an_answer_without_a_fitting_fault_has_none(softmax):

@@ -32,8 +32,9 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?")
 #: Kinds of changes that nobody makes by mistake.
 BLUNT = {"a call", "an expression", "an item", "an argument", "a condition"}
 MOST_NUMBERS = 60  # in the lines of a case
-MOST_LINES = 16  # of a case
-SECONDS = 5.0  # of trying
+MOST_LINES = 20  # of a case
+SECONDS = 5.0  # of trying, once a fault fits
+PATIENCE = 6  # times as long until one does
 SLOW_SECONDS = 2.0  # of judging one fault, which is then left out
 
 
@@ -189,7 +190,7 @@ def choose(
     seconds: float = SECONDS,
     is_outdated: Callable[[], bool] = lambda: False,
 ) -> Found | None:
-    """Return a fault that the checks catch on a small case; None if there is none.
+    """Return a fault that the checks catch on a small case; None if none is found.
 
     Args:
         grader: Judges the answer with each fault.
@@ -197,18 +198,20 @@ def choose(
         source: The answer, which passes.
         seed: What the order of the faults hangs on.
         made_before: Mistakes that this student has made; a fault that is one of them comes first.
-        seconds: How long to look for a better one.
+        seconds: How long to look for a better one; six times as long for the first.
         is_outdated: Returns True once the fault is not needed any more.
 
     Raises:
         Outdated: `is_outdated` has returned True.
     """
-    until = time.monotonic() + seconds
+    began = time.monotonic()
     best: tuple[tuple[bool, ...], Found] | None = None  # by what makes a fault tell
     for fault in in_order(faults_in(source), seed):
         if is_outdated():
             raise Outdated
-        if best and (all(best[0]) or time.monotonic() > until):
+        if best and all(best[0]):
+            break
+        if time.monotonic() - began > (seconds if best else PATIENCE * seconds):
             break
         for found in suitable(grader, info, [fault]):
             is_own = not made_before or found.mistake in made_before
