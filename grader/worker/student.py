@@ -118,8 +118,8 @@ class Call:
 
     `target` is the object whose method was called, `options` are those of the request, and `answers` hold the
     calls of each function that was passed, by its id: the arguments and the result. A call of `build` has its
-    `source`, a reading of an attribute is marked by `is_read`, and a call whose answer counts for nothing by
-    `is_aside`."""
+    `source`, a reading of an attribute is marked by `is_read`, a call whose answer counts for nothing by
+    `is_aside`, and one in which a passed function raised an exception by `is_stopped`."""
 
     name: str
     args: list[Any]
@@ -136,6 +136,7 @@ class Call:
     source: str = ""
     is_read: bool = False
     is_aside: bool = False
+    is_stopped: bool = False
 
 
 class Calls(NamedTuple):
@@ -538,7 +539,11 @@ def _listening(function: Callable[..., Any], call: Call) -> Callable[..., Any]:
     """Return the function, which then records its arguments and results in `call.answers`."""
 
     def listening(*args: Any) -> Any:
-        result = function(*args)
+        try:
+            result = function(*args)
+        except Exception:
+            call.is_stopped = True
+            raise
         call.answers.setdefault(id(function), []).append((list(args), result))
         return result
 

@@ -99,6 +99,30 @@ def test_the_digits_of_float64_do_not_tell_two_answers_to_float32_apart():
     assert not compared("", 1.0, 1.01, dtype="float32")
 
 
+def failure_of(given, *calls):
+    difference = Difference("value", lambda: ("1", "2"), "[0]")
+    return Failure(Case(0, {"x": given}), "failed", "", difference, list(calls))
+
+
+def test_a_python_float_is_compared_like_the_float64_of_numpy():
+    x = np.ones(3, np.float32)
+    python, of_numpy = Call("f", [x], {}, 0.75), Call("f", [x], {}, np.float64(0.75 + 5e-8))
+    for one, other in ((python, of_numpy), (python, replace(python, value=0.75 + 5e-8))):
+        assert ComparedFailure(failure_of(x, one)).matches(record(failure_of(x, other)))
+        widened = x.astype("float64")
+        assert not ComparedFailure(failure_of(widened, one)).matches(record(failure_of(widened, other)))
+
+
+def test_calls_of_a_rank_that_waits_do_not_tell_two_answers_apart():
+    x, waits = np.ones(3), ("RuntimeError", "Exception")
+    waiting = Call("f", [x], {}, error=waits, is_stopped=True)
+    raising = Call("f", [x], {}, error=waits)
+    answer = Call("f", [x], {}, 2 * x)
+    compare = ComparedFailure(failure_of(x, waiting, waiting, answer))
+    assert compare.matches(record(failure_of(x, waiting, answer)))
+    assert not compare.matches(record(failure_of(x, raising, answer)))
+
+
 @pytest.mark.parametrize(
     ("answers", "name"),
     [
