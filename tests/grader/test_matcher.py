@@ -113,6 +113,13 @@ def test_a_python_float_is_compared_like_the_float64_of_numpy():
         assert not ComparedFailure(failure_of(widened, one)).matches(record(failure_of(widened, other)))
 
 
+def test_what_is_0_in_float32_may_be_tiny_in_python_floats():
+    x, tiny, zero = np.ones(3, np.float32), Call("f", [], {}, 3e-196), Call("f", [], {}, np.float32(0))
+    assert ComparedFailure(failure_of(x, tiny)).matches(record(failure_of(x, zero)))
+    small = replace(tiny, value=3e-20)
+    assert not ComparedFailure(failure_of(x, small)).matches(record(failure_of(x, zero)))
+
+
 def test_calls_of_a_rank_that_waits_do_not_tell_two_answers_apart():
     x, waits = np.ones(3), ("RuntimeError", "Exception")
     waiting = Call("f", [x], {}, error=waits, is_stopped=True)
