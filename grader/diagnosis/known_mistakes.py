@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -152,13 +152,20 @@ def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]
 def record(failure: Failure, source: str = "", reference: str = "") -> Recorded:
     """Return the facts of a failure that are compared. The message is stored as a digest: it may quote the
     code that raised it, and students receive the answer keys. What a `raise` in the `source` of the answer
-    says, or one in the `reference` that it calls, does not count, and its digest is ""."""
+    says, or one in the `reference` that it calls, does not count, and its digest is "". Calls of a rank that
+    waits for the others do not count either: how many there are depends on how a right answer sends its
+    arrays."""
     if isinstance(failure, RecordedFailure):
         return failure.recorded
-    answers = tuple(map(_answer, failure.trace))
+    answers = tuple(_answer(call) for call in failure.trace if not _waits(call, failure))
     is_own = failure.status == "error" and _is_raised(failure, source, reference)
     said = "" if is_own else _digest(_comparable_message(failure))
     return Recorded(failure.status, said, bool(failure.difference), answers)
+
+
+def _waits(call: Call, failure: Failure) -> bool:
+    """True if a passed function stopped the call, and the check went on."""
+    return failure.status == "failed" and call.is_stopped and bool(call.error)
 
 
 def _is_raised(failure: Failure, source: str, reference: str) -> bool:
@@ -231,6 +238,8 @@ def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str 
     if (theirs.gradients is None) != (mine.gradients is None):
         return False
     dtype = _dtype_to_compare_in(_dtype(pair[0]), _dtype(pair[1]), given)
+    if epsilon_of(dtype) > epsilon_of("float64"):
+        tolerance = replace(tolerance, floor=UNDERFLOW)
     same = first_difference(*pair, tolerance, dtype) is None
     if not same and not hasattr(theirs.value, "shape"):  # plain numbers: an integer 1 is a 1.0, either way
         same = first_difference(*pair[::-1], tolerance, dtype) is None
@@ -238,12 +247,18 @@ def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str 
     return same and first_difference(theirs.gradients, mine.gradients, floored, dtype) is None
 
 
+#: Answers far below this are 0 in float32, and not in code that computes with Python floats.
+UNDERFLOW = 1e-30
+#: A Python float has no other digits than NumPy's float64: `loss.item()` and `loss` are one answer.
+FLOAT64 = {"float64", "float"}
+
+
 def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
     """Return the less precise dtype of the two answers, but not less precise than the arguments if the dtypes
     differ: a mistake that loses digits does not explain an answer that has them. Where both answers are
     float64 and no argument is, the digits beyond those of the arguments say only where the code widens."""
     coarser = max(theirs, mine, key=epsilon_of)
-    is_widened = theirs == mine == "float64" and given != "float64"
+    is_widened = {theirs, mine} <= FLOAT64 and given not in FLOAT64
     if given and (is_widened or (theirs != mine and epsilon_of(coarser) > epsilon_of(given))):
         return given
     return coarser

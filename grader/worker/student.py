@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -132,8 +133,8 @@ class Call:
 
     `target` is the object whose method was called, `options` are those of the request, and `answers` hold the
     calls of each function that was passed, by its id: the arguments and the result. A call of `build` has its
-    `source`, a reading of an attribute is marked by `is_read`, and a call whose answer counts for nothing by
-    `is_aside`."""
+    `source`, a reading of an attribute is marked by `is_read`, a call whose answer counts for nothing by
+    `is_aside`, and one in which a passed function raised an exception by `is_stopped`."""
 
     name: str
     args: list[Any]
@@ -150,6 +151,7 @@ class Call:
     source: str = ""
     is_read: bool = False
     is_aside: bool = False
+    is_stopped: bool = False
 
 
 class Calls(NamedTuple):
@@ -552,7 +554,11 @@ def _listening(function: Callable[..., Any], call: Call) -> Callable[..., Any]:
     """Return the function, which then records its arguments and results in `call.answers`."""
 
     def listening(*args: Any) -> Any:
-        result = function(*args)
+        try:
+            result = function(*args)
+        except Exception:
+            call.is_stopped = True
+            raise
         call.answers.setdefault(id(function), []).append((list(args), result))
         return result
 
@@ -596,6 +602,7 @@ def _without_objects(value: Any) -> Any:
 
 
 TOGETHER = 16  # cases that run concurrently; more would only keep more answers in memory
+LEVELS = 32  # on which a case runs in its greenlet, each of three C frames or more
 
 Result = TypeVar("Result")
 
@@ -610,11 +617,24 @@ class CaseStudent(Student):
         return outcome
 
 
+def on_many_frames(run: Callable[[Student], Result], student: Student, levels: int = LEVELS) -> Result:
+    """Return what `run` returns, called through so many levels of C functions.
+
+    Where PyTorch raises an error, it looks at the last 65 C frames. Those on which a greenlet was started may
+    be overwritten by then, and it would crash the process.
+    """
+    if not levels:
+        return run(student)
+    called: Iterator[Any] = map(on_many_frames, (run,), (student,), (levels - 1,))
+    result: Result = next(called)
+    return result
+
+
 class RunningCase(Generic[Result]):
     """A case. `yielded` is the request that it waits for or, when it has ended, its result."""
 
     def __init__(self, run: Callable[[Student], Result]) -> None:
-        self._greenlet = greenlet(run)
+        self._greenlet = greenlet(partial(on_many_frames, run))
         self._greenlet.gr_context = copy_context()
         self.yielded: Any = self._greenlet.switch(CaseStudent())
         self._alone = False

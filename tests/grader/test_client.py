@@ -1,9 +1,11 @@
 """Local and remote students behave in the same way, and a lost worker raises WorkerLost."""
 
+import ctypes
 import os
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,7 +17,7 @@ from grader.worker.fork_server import Process
 from grader.worker.protocol.channel import Channel
 from grader.worker.protocol.codec import encode
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import Calls, CaseFailed, KeptCalls
+from grader.worker.student import Calls, CaseFailed, KeptCalls, on_many_frames
 
 CACHE = """
     import numpy as np
@@ -606,3 +608,17 @@ def test_a_trace_that_is_none_loses_the_worker(changes, valid):
 def test_a_forged_detour_loses_the_worker(line, valid):
     assert _is_valid(Outcome(detour=line), Request(fake_device=True)) == valid
     assert _is_valid(Outcome(detour=line), Request()) == (line == 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts C frames by a function of glibc")
+def test_the_stack_of_a_case_is_longer_than_pytorch_looks_at():
+    addresses = (ctypes.c_void_p * 1000)()
+
+    def count(_):
+        return ctypes.CDLL(None).backtrace(addresses, 1000)
+
+    def apart(run):
+        with ThreadPoolExecutor(1) as thread:  # with a stack of its own
+            return thread.submit(run).result()
+
+    assert apart(lambda: on_many_frames(count, None)) - apart(lambda: count(None)) > 65

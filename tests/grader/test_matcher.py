@@ -99,12 +99,43 @@ def test_the_digits_of_float64_do_not_tell_two_answers_to_float32_apart():
     assert not compared("", 1.0, 1.01, dtype="float32")
 
 
+def failure_of(given, *calls):
+    difference = Difference("value", lambda: ("1", "2"), "[0]")
+    return Failure(Case(0, {"x": given}), "failed", "", difference, list(calls))
+
+
 def test_floats_behind_integers_match_within_their_tolerance():
-    x, difference = np.arange(1.0, 4.0), Difference("value", lambda: ("1", "2"), "[0]")
+    x = np.arange(1.0, 4.0)
     moved = [(0, 1.0), (0, 1.0 + 4e-16), (0, 1.01), (1, 1.0)]
     calls = [Call("f", [x], {}, (np.arange(3) + step, x * factor)) for step, factor in moved]
-    one, *others = (Failure(Case(0, {"x": x}), "failed", "", difference, [call]) for call in calls)
+    one, *others = (failure_of(x, call) for call in calls)
     assert [ComparedFailure(one).matches(record(other)) for other in others] == [True, False, False]
+
+
+def test_a_python_float_is_compared_like_the_float64_of_numpy():
+    x = np.ones(3, np.float32)
+    python, of_numpy = Call("f", [x], {}, 0.75), Call("f", [x], {}, np.float64(0.75 + 5e-8))
+    for one, other in ((python, of_numpy), (python, replace(python, value=0.75 + 5e-8))):
+        assert ComparedFailure(failure_of(x, one)).matches(record(failure_of(x, other)))
+        widened = x.astype("float64")
+        assert not ComparedFailure(failure_of(widened, one)).matches(record(failure_of(widened, other)))
+
+
+def test_what_is_0_in_float32_may_be_tiny_in_python_floats():
+    x, tiny, zero = np.ones(3, np.float32), Call("f", [], {}, 3e-196), Call("f", [], {}, np.float32(0))
+    assert ComparedFailure(failure_of(x, tiny)).matches(record(failure_of(x, zero)))
+    small = replace(tiny, value=3e-20)
+    assert not ComparedFailure(failure_of(x, small)).matches(record(failure_of(x, zero)))
+
+
+def test_calls_of_a_rank_that_waits_do_not_tell_two_answers_apart():
+    x, waits = np.ones(3), ("RuntimeError", "Exception")
+    waiting = Call("f", [x], {}, error=waits, is_stopped=True)
+    raising = Call("f", [x], {}, error=waits)
+    answer = Call("f", [x], {}, 2 * x)
+    compare = ComparedFailure(failure_of(x, waiting, waiting, answer))
+    assert compare.matches(record(failure_of(x, waiting, answer)))
+    assert not compare.matches(record(failure_of(x, raising, answer)))
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_each_block_travels_once(student, size, q, k, v, causal):
     limit = (size - 1) * (given[0]["k"].size + given[0]["v"].size)
     expect.true(
         sent <= limit,
-        f"A block holds {given[0]['k'].size} numbers of keys and {given[0]['v'].size} of values. "
+        f"The keys of a block have the size {given[0]['k'].size}, its values {given[0]['v'].size}. "
         f"Of {size} ranks each may give {limit} to shift; one gives {sent}.",
     )
 

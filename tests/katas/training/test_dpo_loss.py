@@ -164,6 +164,13 @@ def one_token_is_nearly_certain_and_one_next_to_impossible():
 
 
 @KATA.example
+def two_tokens_of_an_answer_are_next_to_impossible():
+    logits = [[[0.0, 300.0, 0.0], [250.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]
+    given = rows([[False, True, True]], logits, [[0, 2, 1]], "float32")
+    return {**given, **pairs([-3.0, -1.0], [-1.0, -2.0], [-2.0, -2.0], [-2.0, -1.0], 0.5, "float32")}
+
+
+@KATA.example
 def one_pair_is_judged_very_wrong():
     given = rows([[False, True]], [[[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]], [[0, 1]])
     return {**given, **pairs([-9000.0, -5.0], [-4.0, -9000.0], [-4.0, -5.0], [-4.0, -5.0], 0.5)}
