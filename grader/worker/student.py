@@ -602,7 +602,7 @@ def _without_objects(value: Any) -> Any:
 
 
 TOGETHER = 16  # cases that run concurrently; more would only keep more answers in memory
-LEVELS = 32  # on which a case runs in its greenlet, each of three C frames or more
+LEVELS = 22  # on which a case runs in its greenlet, each of three C frames or more
 
 Result = TypeVar("Result")
 
