@@ -23,6 +23,8 @@ OTHER_MEANINGS = {
     "decode": "the method of bytes, and the codec of the workers",
     "translate": "the method of str",
     "generate": "a phase of Hypothesis",
+    "gradients": "what PyTorch computes of a result",
+    "Value": "an array that is shown, or none",
     "train": "the mode of a module of PyTorch",
     "LIMIT": "the keyword of SQL, and a number of characters",
     "PAGES": "the folder of the students' pages",

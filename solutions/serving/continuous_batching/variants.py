@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 
 def in_one_loop(model, requests, token_budget, eos_id=None):
-    """Another way: whoever decodes has arrived before whoever still reads, so one loop in order of arrival
-    serves both."""
+    """Another way: one loop in order of arrival, since those who decode came before those who still read."""
     if token_budget < 1:
         raise ValueError("token_budget must be at least 1")
     tokens = [list(prompt) for _, prompt, _ in requests]

@@ -52,6 +52,17 @@ def _mean_of(targets, ignore_index):
     return 1.0 / max(_counted(targets, ignore_index), 1)
 
 
+@subtle
+def counts_what_is_above_the_ignore_index(model, micro_batches, ignore_index=-100):
+    """Right for -100; an ignore_index above all tokens leaves nothing to count. A target counts where it
+    differs from it."""
+
+    def count(batches, index):
+        return sum((targets > index).sum().item() for _, targets in batches)
+
+    return _accumulate(model, micro_batches, ignore_index, count=count)
+
+
 def averages_the_means(model, micro_batches, ignore_index=-100):
     """Right where as many targets count in all micro-batches; else those of the short ones weigh too much:
     each mean was divided by the number of micro-batches. A mean of means is no mean; what do all targets have

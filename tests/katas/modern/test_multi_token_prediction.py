@@ -115,6 +115,12 @@ def an_ignored_target_in_the_middle():
 
 
 @KATA.example
+def an_ignore_index_above_all_targets():
+    logits = [[[[1.0, 0.0], [0.0, 3.0], [2.0, 1.0]]], [[[0.0, 2.0]] * 3]]
+    return pinned(logits, [[1, 300, 0]], ignore_index=300)
+
+
+@KATA.example
 def rows_of_different_lengths():
     logits = np.arange(24.0).reshape(2, 2, 3, 2) % 5
     return pinned(logits, [[1, 0, 1], [0, -100, -100]])

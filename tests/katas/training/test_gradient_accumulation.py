@@ -186,6 +186,11 @@ def ignored_targets_are_minus_one():
     return case_of(PRINTED, ([[0, 1, 1]], [[1, -1, 0]]), ([[1, 0]], [[1, -1]]), ignore_index=-1)
 
 
+@KATA.example
+def ignored_targets_are_above_all_tokens():
+    return case_of(PRINTED, ([[0, 1, 1]], [[1, 9, 0]]), ([[1, 0]], [[1, 9]]), ignore_index=9)
+
+
 @KATA.observe
 def observe(student, embedding, head, spare, micro_batches, ignore_index, used):
     """The loss and each parameter's gradient; None counts as zeros."""
