@@ -15,6 +15,8 @@ from grader.grading.session import open_grader
 
 from .law_sets import SETS
 
+pytestmark = pytest.mark.slow  # each judges laws, or makes their versions
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -165,7 +167,6 @@ def test_the_versions_are_right_or_have_one_fault_each(opened):
     assert all(version.fault.mended(version.fault.was) == own.source for version in wrong)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_good_laws_get_many_points_and_weak_ones_few(opened, name):
     """Three good and three weak sets of laws for each of five katas."""

@@ -19,6 +19,8 @@ from grader.extra.review.schedule import DAYS, Outcome, calendar, in_words
 from grader.extra.review.versions import tell_apart
 from grader.grading.session import open_grader
 
+pytestmark = pytest.mark.slow  # each judges an answer with its faults
+
 ROOT = Path(__file__).resolve().parents[2]
 TODAY = date.today()
 TOP_P = ROOT / "solutions/generation/top_p/reference.py"

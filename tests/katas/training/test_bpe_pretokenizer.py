@@ -18,7 +18,7 @@ KATA = Kata(
         'Cut "it\'s  2_b<|end|>" by hand, with a pencil and the five rules. Which rule takes the _, and '
         "which of the two spaces stands alone?",
         "Two functions, one after the other: the first cuts the text at special tokens, the second cuts a "
-        "part into words. A pattern of re is five patterns with | between them, in the order of the rules; "
+        "part into words. A pattern of re is five alternatives, in the order of the rules; "
         "re.split keeps what it splits at if the pattern is in a group. What is taken of a run of white "
         "space:\n\n"
         '    "a  b"      "a" " " " b"       all but the last, which goes to b\n'
