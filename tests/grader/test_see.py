@@ -309,7 +309,7 @@ def test_a_loss_does_not_fall_by_a_wrong_gradient(run):
     shown = run(SIX, softmax_cross_entropy_backward=source)
     [loss] = (one for kata, one in losses(shown).items() if kata == "softmax_cross_entropy_backward")
     assert loss == [loss[0]] * len(loss)
-    assert "the loss by softmax_cross_entropy_backward   yours, fails" in in_text(shown)
+    assert "yours, fails: softmax_cross_entropy_backward" in in_text(shown)
     assert sources(shown)["layer_norm_backward"] == {"recorded"}
 
 
