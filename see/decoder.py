@@ -251,8 +251,9 @@ class Sections:
         return _section("cache", TEXTS["cache"], [figure], data)
 
     def _training(self) -> Section:
-        losses = training.learn(tracer := self._tracer(is_fixed=True))
-        steps = list(tracer.steps.values())
+        tracers = [self._tracer(is_fixed=True) for _ in range(3)]
+        losses = training.learn(tracers)
+        steps = [step for tracer in tracers for step in tracer.steps.values()]
         shown = range(0, training.STEPS + 1, training.STEPS // 4)
         figures = [
             figure_of(

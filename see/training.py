@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -24,8 +24,10 @@ Weights = dict[str, Array]
 Model = Callable[[Weights], tuple[Array, Callable[[Array], Weights]]]
 
 
-def learn(tracer: Tracer) -> list[Value]:
+def learn(tracers: Sequence[Tracer]) -> list[Value]:
     """Return the loss [STEPS + 1] of each model in training, by gradient descent.
+
+    Each has a tracer of its own, since a wrong gradient of one says nothing about the others.
 
     The first model gets the gradient of the loss from the student, the second that of layer norm, the third
     that of attention. All else is the grader's own.
@@ -44,10 +46,12 @@ def learn(tracer: Tracer) -> list[Value]:
     def by_attention(student: Student) -> Array:
         return _losses(lambda weights: _attending(weights, student))
 
+    loss, norm, attention = tracers
+    shapes = [(STEPS + 1,)]
     return [
-        tracer.call("training/loss", "softmax_cross_entropy_backward", by_the_loss, [(STEPS + 1,)])[0],
-        tracer.call("training/norm", "layer_norm_backward", by_the_norm, [(STEPS + 1,)])[0],
-        tracer.call("training/attention", "attention_backward", by_attention, [(STEPS + 1,)])[0],
+        loss.call("training/loss", "softmax_cross_entropy_backward", by_the_loss, shapes)[0],
+        norm.call("training/norm", "layer_norm_backward", by_the_norm, shapes)[0],
+        attention.call("training/attention", "attention_backward", by_attention, shapes)[0],
     ]
 
 
