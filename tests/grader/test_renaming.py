@@ -123,6 +123,23 @@ def test_a_removed_kata_loses_its_effort_and_leaves_plans(run, tmp_path):
     assert (list(syllabus.katas), syllabus.plans["lab"].katas) == (["double"], ["double"])
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('["triple", "double"]', '["double"]'),
+        ('["double", "triple"]', '["double"]'),
+        ('[\n    "triple", "double",\n]', '[\n    "double",\n]'),
+        ('[\n    "double", "triple",\n]', '[\n    "double",\n]'),
+        ('[\n    "double",\n    "triple",\n]', '[\n    "double",\n]'),
+        ('[\n    "double",\n    "triple"\n]', '[\n    "double"\n]'),
+    ],
+)
+def test_a_name_is_taken_out_of_a_list_wherever_it_stands(run, tmp_path, before, after):
+    code, said = run("remove", "triple", "--yes", more={**NEEDING, PATH: f"[path]\nattention = {before}\n"})
+    assert code == 0, said
+    assert (tmp_path / PATH).read_text() == f"[path]\nattention = {after}\n"
+
+
 def test_a_removed_kata_loses_its_aliases(run, tmp_path):
     others = '\n[aliases]\nthrice = "triple"  # as people say\ntwice = "double"\n'
     code, said = run("remove", "triple", "--yes", more={**NEEDING, PATH: EFFORTS + others})

@@ -117,7 +117,9 @@ def _change_syllabus(course: Course, old: str, new: str) -> None:
     quoted = rf"""["']{old}["']"""
     if not new:
         text = re.sub(rf"^[\w-]+\s*=\s*{quoted}.*\n?", "", text, flags=re.MULTILINE)  # an alias
-    changed = re.sub(quoted, new, text) if new else re.sub(rf"{quoted}\s*,\s*|,?\s*{quoted}", "", text)
+    changed = re.sub(quoted, new, text) if new else text
+    for item in () if new else (rf"{quoted} *, *(?=\S)", rf"\n? *{quoted} *,(?=\n)", rf",?\s*{quoted}"):
+        changed = re.sub(item, "", changed)
     entry = rf"^{old}(?=\s*=\s*\{{)" if new else rf"^{old}\s*=\s*\{{.*\n"
     path.write_text(re.sub(entry, new.strip('"'), changed, flags=re.MULTILINE), encoding="utf-8")
 
