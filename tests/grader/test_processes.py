@@ -249,6 +249,6 @@ def test_no_process_is_left_when_the_one_that_has_the_pool_ends(tmp_path, number
     assert len(children) == 2
     assert all(map(is_alive, children))
     os.killpg(process.pid, number)  # as a terminal does
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=120)
     assert gone(*children)
     assert said.count("Traceback") == (number == signal.SIGINT)
