@@ -251,24 +251,16 @@ class Sections:
         return _section("cache", TEXTS["cache"], [figure], data)
 
     def _training(self) -> Section:
-        tracers = [self._tracer(is_fixed=True) for _ in range(3)]
-        losses = training.learn(tracers)
-        steps = [step for tracer in tracers for step in tracer.steps.values()]
-        shown = range(0, training.STEPS + 1, training.STEPS // 4)
+        steps = training.learn(lambda: self._tracer(is_fixed=True))
+        every = training.STEPS // 4
+        columns = [f"step {number}" for number in range(0, training.STEPS + 1, every)]
         figures = [
-            figure_of(
-                Step(step.kata, step.source, [plain(lambda loss: loss[shown], loss)], step.note),
-                f"the loss by {step.kata}",
-                [""],
-                [f"step {number}" for number in shown],
-            )
-            for step, loss in zip(steps, losses, strict=True)
+            figure_of(step, f"the loss by {step.kata}", [""], columns, at=(slice(None, None, every),))
+            for step in steps
         ]
-        figures = [replace(figure, in_text_only=True) for figure in figures]
-        lines = {
-            step.kata: rounded(loss) for step, loss in zip(steps, losses, strict=True) if loss is not None
-        }
-        return _section("training", TEXTS["training"], figures, {"losses": lines, **status_of(steps)})
+        in_text = [replace(figure, in_text_only=True) for figure in figures]
+        losses = {step.kata: rounded(step.values[0]) for step in steps if step.values[0] is not None}
+        return _section("training", TEXTS["training"], in_text, {"losses": losses, **status_of(steps)})
 
     def _speech(self) -> Section:
         title, wish = TEXTS["titles"]["speak"], Wish(SPEECH.prompt)

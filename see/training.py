@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from grader.extra.show.tracing import Array, Tracer, Value
+from grader.extra.show.tracing import Array, Step, Tracer
 from grader.worker.student import Student
 
 from .generation import tensor
@@ -24,14 +24,18 @@ Weights = dict[str, Array]
 Model = Callable[[Weights], tuple[Array, Callable[[Array], Weights]]]
 
 
-def learn(tracers: Sequence[Tracer]) -> list[Value]:
-    """Return the loss [STEPS + 1] of each model in training, by gradient descent.
-
-    Each has a tracer of its own, since a wrong gradient of one says nothing about the others.
+def learn(new_tracer: Callable[[], Tracer]) -> list[Step]:
+    """Return the loss [STEPS + 1] of three models in training, by gradient descent, as a step each.
 
     The first model gets the gradient of the loss from the student, the second that of layer norm, the third
-    that of attention. All else is the grader's own.
+    that of attention. All else is the grader's own. Each has a tracer of its own, since a wrong gradient of
+    one says nothing about the others.
     """
+
+    def run(name: str, kata: str, train: Callable[[Student], Array]) -> Step:
+        tracer = new_tracer()
+        tracer.call(name, kata, train, [(STEPS + 1,)])
+        return tracer.steps[name]
 
     def by_the_loss(student: Student) -> Array:
         def gradient(logits: Array) -> Array:
@@ -46,12 +50,10 @@ def learn(tracers: Sequence[Tracer]) -> list[Value]:
     def by_attention(student: Student) -> Array:
         return _losses(lambda weights: _attending(weights, student))
 
-    loss, norm, attention = tracers
-    shapes = [(STEPS + 1,)]
     return [
-        loss.call("training/loss", "softmax_cross_entropy_backward", by_the_loss, shapes)[0],
-        norm.call("training/norm", "layer_norm_backward", by_the_norm, shapes)[0],
-        attention.call("training/attention", "attention_backward", by_attention, shapes)[0],
+        run("training/loss", "softmax_cross_entropy_backward", by_the_loss),
+        run("training/norm", "layer_norm_backward", by_the_norm),
+        run("training/attention", "attention_backward", by_attention),
     ]
 
 

@@ -67,7 +67,7 @@ def figure_of(
     columns: Sequence[str],
     kind: PictureKind = "matrix",
     place: int = 0,
-    at: tuple[int, ...] = (),
+    at: tuple[int | slice, ...] = (),
     steps: Sequence[Step] = (),
 ) -> Figure:
     """Return a value of a step as a figure; `steps` are those that it is made of, if not itself."""
