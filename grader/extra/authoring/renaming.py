@@ -115,11 +115,14 @@ def _change_syllabus(course: Course, old: str, new: str) -> None:
         return
     text = path.read_text(encoding="utf-8")
     quoted = rf"""["']{old}["']"""
-    if not new:
-        text = re.sub(rf"^[\w-]+\s*=\s*{quoted}.*\n?", "", text, flags=re.MULTILINE)  # an alias
-    changed = re.sub(quoted, new, text) if new else text
-    for item in () if new else (rf"{quoted} *, *(?=\S)", rf"\n? *{quoted} *,(?=\n)", rf",?\s*{quoted}"):
-        changed = re.sub(item, "", changed)
+    if new:
+        changed = re.sub(quoted, new, text)
+    else:
+        alias = rf"(?m)^[\w-]+\s*=\s*{quoted}.*\n?"
+        before, alone, last = rf"{quoted} *, *(?=\S)", rf"\n? *{quoted} *,(?=\n)", rf",?\s*{quoted}"
+        changed = text
+        for place in (alias, before, alone, last):
+            changed = re.sub(place, "", changed)
     entry = rf"^{old}(?=\s*=\s*\{{)" if new else rf"^{old}\s*=\s*\{{.*\n"
     path.write_text(re.sub(entry, new.strip('"'), changed, flags=re.MULTILINE), encoding="utf-8")
 
