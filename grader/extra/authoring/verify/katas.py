@@ -638,16 +638,17 @@ def _verify_answer_in_torch(
 ) -> None:
     """Add a gap if an answer in PyTorch to a NumPy kata cannot be judged, or if the one that there is has not
     full marks."""
+    if "torch" in result.info.libraries:
+        prepared = grader.prepare(result.info, "torch")
+        context = CheckContext(prepared.kata, prepared.oracle, Student())
+        if all(map(context.leaves_out, prepared.oracle.answered.cases)):
+            where = place(course, result.info.path)
+            result.gaps.append(
+                f"{where}: every case has integers that PyTorch lacks, so no answer in PyTorch can be judged;"
+                ' say libraries=("numpy",), or draw int64.'
+            )
+            return
     path = course.solution(result.info, "in_torch")
-    prepared = grader.prepare(result.info, "torch")
-    context, cases = CheckContext(prepared.kata, prepared.oracle, Student()), prepared.oracle.answered.cases
-    if "torch" in result.info.libraries and all(map(context.leaves_out, cases)):
-        where = place(course, result.info.path)
-        result.gaps.append(
-            f"{where}: every case has integers that PyTorch lacks, so no answer in PyTorch can be judged; say"
-            ' libraries=("numpy",), or draw int64.'
-        )
-        return
     if not path.is_file() or lacks_library(Submission(result.info, read(path), path.name)):
         return
     _require_full_marks(grader, result, records, place(course, path), "the answer in PyTorch", read(path))
