@@ -6,7 +6,7 @@ import numpy as np
 
 
 def block_backward(dout, x, params, num_heads):
-    """The steps of the forward pass, then the same from the last to the first."""
+    """Run the forward pass, then take the gradient through its steps, from the last to the first."""
     p, scale = params, math.sqrt(x.shape[-1] // num_heads)
     a, normal1, rstd1 = layer_norm(x, p["norm1_gamma"], p["norm1_beta"])  # [B, T, d_model]
     q = split_heads(a @ p["w_q"], num_heads)  # [B, H, T, d_head]

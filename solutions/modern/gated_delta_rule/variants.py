@@ -4,7 +4,7 @@ import torch
 
 
 class by_einsum:
-    """Sums by their axes; decays as products of gates, row after row, and the inverse of the system."""
+    """Writes each sum with einsum, multiplies the gates row by row, and inverts the matrix of a chunk."""
 
     @staticmethod
     def gated_delta_step(q, k, v, gate, beta, state=None):

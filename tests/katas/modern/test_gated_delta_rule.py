@@ -106,7 +106,7 @@ def delta_case(draw, kind="plain", longest=5):
 
 @KATA.cases
 def cases(draw):
-    """Plain ones, and now and then gates whose product is 0."""
+    """Draw plain cases, and now and then one whose gates multiply to 0."""
     return delta_case(draw, draw(st.sampled_from(KINDS)))
 
 

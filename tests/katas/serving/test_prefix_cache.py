@@ -332,7 +332,7 @@ def observe(student, capacity, script):
 
 
 def answer_of_insert(cache, tokens, values):
-    """What insert returns, once it is a number and a list."""
+    """Call insert, fail the law unless it returns a number and a list, and return both."""
     answer = cache.insert(tokens, values)
     pair = isinstance(answer, tuple | list) and len(answer) == 2 and isinstance(answer[1], tuple | list)
     expect.true(

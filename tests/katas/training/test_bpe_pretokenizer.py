@@ -455,7 +455,7 @@ def ids_by(student, text, merges, special_tokens):
 
 
 def texts(draw):
-    """A text of any kind, and special tokens."""
+    """Draw a text, which may hold special tokens, many spaces or characters of several bytes."""
     kind = draw(st.sampled_from(["plain", "plain", "plain", "spaces", "wide"]))
     special_tokens = draw_special(draw, kind)
     return {"text": draw_text(draw, kind, special_tokens), "special_tokens": special_tokens}
