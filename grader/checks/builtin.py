@@ -53,6 +53,7 @@ class BuiltinCheck:
         when: Whether a kata has the check.
         choose: Selects and orders the cases. A check without cases is left out.
         corner: The corner whose cases are judged: "" for the plain ones, None for all.
+        needs: Whether a right answer has what the check is about; cases without it are left out.
     """
 
     name: str
@@ -62,6 +63,7 @@ class BuiltinCheck:
     when: Callable[[Kata], bool]
     choose: Choose
     corner: str | None
+    needs: Callable[[Any], bool]
 
 
 BUILTIN: dict[str, BuiltinCheck] = {}  # in the order in which they run
@@ -72,12 +74,13 @@ def builtin_check(
     when: Callable[[Kata], bool] = lambda _: True,
     choose: Choose = lambda cases: cases,
     corner: str | None = "",
+    needs: Callable[[Any], bool] = lambda _: True,
 ) -> Callable[[Judge], Judge]:
     """Register the decorated function as a check that every kata gets; see `BuiltinCheck`."""
 
     def register(judge: Judge) -> Judge:
         name, title = judge.__name__, " ".join((judge.__doc__ or "").split())
-        BUILTIN[name] = BuiltinCheck(name, title, judge, points, when, choose, corner)
+        BUILTIN[name] = BuiltinCheck(name, title, judge, points, when, choose, corner, needs)
         return judge
 
     return register
@@ -108,6 +111,10 @@ def _gradient_cases(cases: list[Case]) -> list[Case]:
 
 def _medium_sized(cases: list[Case]) -> list[Case]:
     return spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES - 1 : -1]
+
+
+def _has_axes(answer: Any) -> bool:
+    return any(getattr(leaf, "shape", ()) for leaf in leaves(answer))
 
 
 def _float64_only(cases: list[Case]) -> list[Case]:
@@ -192,7 +199,7 @@ def _without_result_name(found: Difference, observed: dict[str, Any]) -> Differe
     return replace(found, where=where)
 
 
-@builtin_check()
+@builtin_check(needs=holds_arrays)
 def has_the_right_shape(context: CheckContext, case: Case) -> None:
     """Every result has the shape that the statement names."""
     expected, seen = context.expected(case), context.observe(case)
@@ -218,7 +225,7 @@ def _answered(context: CheckContext, case: Case) -> Observation:
     return seen
 
 
-@builtin_check(corner=None)
+@builtin_check(corner=None, needs=_has_axes)
 def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     """The result has the dtype that the statement names."""
     try:
@@ -228,10 +235,9 @@ def keeps_the_dtype(context: CheckContext, case: Case) -> None:
         if failed.is_refusal:
             raise Skip(f"{CALL_FAILS}, or its result has another structure") from None
         raise
-    leaves = [leaf for leaf in every if getattr(leaf[1], "shape", ())]
-    if not leaves:
-        raise Skip  # Python numbers have no dtype
-    for name, wanted, got in leaves:
+    for name, wanted, got in every:
+        if not wanted.shape:
+            continue  # a Python number, which has no dtype, is as good
         have, due = _dtype_or_type(got), dtype_name(wanted)
         if have != due:
             text = f"{name} is {have}; it must be {due}.{widening(context.kata.library, have, due)}"
@@ -500,9 +506,11 @@ def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
     if check.name == state.EARLIER_CALLS:
         return state.chosen(answered.cases, answered.corners)
     cases = check.choose(answered.cases if check.corner is None else answered.of_corner(check.corner))
-    if check.when(oracle.kata):
-        return cases
-    return [case for case in cases if holds_arrays(case.arguments)]  # without a tensor there is no device
+    if not check.when(oracle.kata):
+        cases = [
+            case for case in cases if holds_arrays(case.arguments)
+        ]  # without a tensor there is no device
+    return [case for case in cases if check.needs(oracle.expected(case).native)]
 
 
 def is_measured(check: Check) -> bool:

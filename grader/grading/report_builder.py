@@ -143,7 +143,7 @@ FEW_ROWS = 8  # of a call as code, for which no shorter one is looked for
 SHORT = 300  # characters of a call as code, for which no easier case is looked for
 MOST_TRIED = 6  # failing cases of a check beside the smallest, for a call that is shorter code
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
-NOTHING_TO_JUDGE = "no right answer to this kata has anything that it could judge"
+NOT_IN_TORCH = "all its cases hold integers that PyTorch lacks"
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
 
 
@@ -170,7 +170,7 @@ def as_check(
         return CheckReport(check.name, check.title, "skipped", 0, check.points, without_points)
     if not result.failures and parts is None and not result.asked:
         points = 0 if result.prevented else check.points
-        message = f"Not judged: {result.prevented or NOTHING_TO_JUDGE}."
+        message = f"Not judged: {result.prevented or NOT_IN_TORCH}."
         return CheckReport(check.name, check.title, result.status, points, check.points, message)
     if not result.failures:
         points = parts.share(check.name, check.points) if parts else check.points

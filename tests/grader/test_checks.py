@@ -1,5 +1,6 @@
 """Some submission fails each built-in check and passes the others; unusual right answers pass them all."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,9 @@ from grader.answer_keys.answers import Case
 from grader.checks import builtin
 from grader.checks.base import Check, Observation
 from grader.checks.runner import CheckResult, is_trivial, judge_case
+from grader.course.catalog import Course
 from grader.expect import ExpectationFailed
+from grader.grading.grader import Grader
 from grader.grading.report_builder import as_check
 from grader.worker.protocol.messages import Outcome
 from grader.worker.student import Call, Calls, KeptCalls, Student
@@ -322,12 +325,27 @@ def test_a_check_that_the_submission_keeps_from_judging_fails():
     assert (report.status, report.score, report.message) == ("failed", 0, "Not judged: the call raises.")
 
 
-def test_a_check_that_no_answer_lets_judge_says_so_and_keeps_its_points():
+@pytest.mark.parametrize(
+    ("kata", "missing"),
+    [
+        ("softmax", set()),
+        ("cross_entropy", {"keeps_the_dtype"}),  # a number, with or without a dtype
+        ("parameter_count", {"has_the_right_shape", "keeps_the_dtype"}),
+    ],
+)
+def test_a_kata_has_no_check_of_what_its_results_lack(kata, missing):
+    course = Course(Path(__file__).resolve().parents[2])
+    checks = Grader(course, {}).prepare(course.katas[kata]).checks
+    assert {"has_the_right_shape", "keeps_the_dtype"} - {check.name for check in checks} == missing
+    assert sum(check.points for check in checks) == course.katas[kata].points * 100
+
+
+def test_a_check_whose_cases_pytorch_cannot_have_says_so_and_keeps_its_points():
     report = as_check(CheckResult(Check("keeps", "It keeps.", 50, [], lambda *_: None)), None, None)
     assert (report.status, report.score, report.message) == (
         "skipped",
         50,
-        "Not judged: no right answer to this kata has anything that it could judge.",
+        "Not judged: all its cases hold integers that PyTorch lacks.",
     )
 
 
