@@ -59,7 +59,8 @@ EXTRA = {
 #: others are marked `extra` too.
 EVERY = {
     "test_public_code_is_right": 4,
-    "test_every_answer_has_one_report": 3,
+    "test_every_answer_has_one_report": 7,
+    "test_wrong_code_that_meddles_gets_no_more_than_without": 4,
     "test_an_idiomatic_answer_in_pytorch_has_full_marks": 3,
     "test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks": 3,
     "test_each_part_of_the_reference_alone_is_right_or_needs_another": 3,

@@ -158,10 +158,9 @@ def checkout(request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", ["1", "12345"])
-def test_a_bank_is_the_same_for_every_hash_seed(checkout, seed):
+def test_a_bank_is_the_same_for_every_hash_seed(checkout):
     library, banks = checkout
-    assert banks_of(library, PYTHONHASHSEED=seed)[1] == banks
+    assert banks_of(library, PYTHONHASHSEED="12345")[1] == banks
 
 
 @pytest.mark.slow

@@ -491,7 +491,7 @@ for name in {entries}:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kata", ["debug_decoder_block", "debug_device", "debug_future_leak", "debug_masked_attention"]
+    "kata", ["debug_future_leak", "debug_decoder_block", "debug_device", "debug_masked_attention"]
 )
 def test_wrong_code_that_meddles_gets_no_more_than_without(request, kata):
     course = Course(ROOT)

@@ -33,10 +33,10 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The fields of a check that say which case it shows.
 SHOWN = ("call", "counterexample", "expected", "got", "difference", "came", "pictures", "snippet", "printed")
 KATAS = [
+    "top_p",
     "softmax",
     "causal_mask",
     "cross_entropy",
-    "top_p",
     "temperature_sampling",
     "kv_cache",
     "causal_self_attention",
