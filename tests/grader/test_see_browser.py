@@ -303,11 +303,12 @@ def test_the_picture_of_the_documentation_can_be_taken(visit, browser, tmp_path)
     visit(KATAS)
     to_the_start(browser)
     press(browser, *[Keys.ENTER] * 5)
-    top, height = browser.execute_script(
-        "const top = document.getElementById('stack').getBoundingClientRect().top;"
-        "return [top + scrollY, document.querySelector('.stage').getBoundingClientRect().bottom - top]"
+    left, top, height = browser.execute_script(
+        "const stack = document.getElementById('stack').getBoundingClientRect(), top = stack.top;"
+        "const stage = document.querySelector('.stage').getBoundingClientRect();"
+        "return [stage.left, top + scrollY, stage.bottom - top]"
     )
-    clip = {"x": 80, "y": top + 2, "width": 1120, "height": height, "scale": 1}
+    clip = {"x": max(left - 36, 0), "y": top + 2, "width": 1120, "height": height, "scale": 1}
     taken = browser.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
     picture = base64.b64decode(taken["data"])
     assert len(picture) < LIMIT
