@@ -28,8 +28,14 @@ if TYPE_CHECKING:  # importing it takes milliseconds, and listing the katas does
 #: How the statement `KATA = Kata(…)` begins and ends in a declaration that `kata new` wrote.
 OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
 MANIFEST = ".dojo-release.json"  # lists the files of a release
+LONGEST_NAME = 100  # bytes of a kata's name, which is part of the names of its files
 #: The course in the package; only in wheels that `kata wheel` builds.
 INSTALLED = Path(__file__).resolve().parents[1] / "starter.zip"
+
+
+def is_name(word: str) -> bool:
+    """Return whether a word may be the name of a kata."""
+    return word.isidentifier() and len(word.encode()) <= LONGEST_NAME
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class Course:
 
     def kata_info(self, name: str) -> KataInfo:
         """Return the kata called `name`. Raises CourseError if there is none, with the most similar name."""
-        declared = list(self.root.glob(f"tests/katas/*/test_{name}.py")) if name.isidentifier() else []
+        declared = list(self.root.glob(f"tests/katas/*/test_{name}.py")) if is_name(name) else []
         if len(declared) == 1 and not self.plan and "katas" not in vars(self):
             info = read_kata_info(declared[0])  # reading all declarations takes as long as importing NumPy
             self._require_track(info)
@@ -144,7 +150,7 @@ class Course:
     def katas_meant(self, word: str) -> list[KataInfo]:
         """Return the katas that a word on the command line means: one by its name, its file, an alias, or in
         other letters; all of a track or of the course. Raises CourseError, with the most similar name."""
-        if word.isidentifier() and len(list(self.root.glob(f"tests/katas/*/test_{word}.py"))) == 1:
+        if is_name(word) and len(list(self.root.glob(f"tests/katas/*/test_{word}.py"))) == 1:
             return [self.kata_info(word)]
         if self.means_all(word):
             return list(self.katas.values())
@@ -197,7 +203,7 @@ class Course:
 
     def _require_declaration(self, name: str) -> None:
         """Raise CourseError if other files of the kata exist, so that only its declaration is missing."""
-        stub = next(self.exercises.glob(f"*/{name}.py"), None) if name.isidentifier() else None
+        stub = next(self.exercises.glob(f"*/{name}.py"), None) if is_name(name) else None
         if stub is not None:
             expected = f"tests/katas/{stub.parent.name}/test_{name}.py"
             raise CourseError(f"`{name}` has no declaration; write {expected}.")

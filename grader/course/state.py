@@ -138,6 +138,7 @@ def renamed(course: Course) -> dict[str, str]:
 FOLDER, FILE, VERSION = ".dojo", "state.json", 1
 DAY = "%Y-%m-%d"
 MOST_MISTAKES = 8  # of a kata that are remembered
+NUMBERS = range(100_000)  # that are remembered: hundredths of points, and counts
 
 
 @dataclass(frozen=True)
@@ -285,13 +286,20 @@ def _folder(course: Course) -> Path:
 
 
 def _of_kata(found: Any) -> KataState:
-    """Return the fields that have the right type; the others are as if they had never been written."""
+    """Return the fields that hold what the grader writes; the others are as if they were not there."""
     found = found if isinstance(found, dict) else {}
     blank = asdict(KataState())
-    right = {name: found[name] for name in blank if type(found.get(name)) is type(blank[name])}
+    right = {name: found[name] for name in blank if _is_like(found.get(name), blank[name])}
     right["checks"] = {str(name): str(status) for name, status in right.get("checks", {}).items()}
-    right["mistakes"] = [str(name) for name in right.get("mistakes", [])][:MOST_MISTAKES]
+    right["mistakes"] = [name for name in right.get("mistakes", []) if _is_like(name, "")][:MOST_MISTAKES]
     return KataState(**right)
+
+
+def _is_like(value: Any, blank: Any) -> bool:
+    """Return whether a value has the type of another one, and is no number or text that is never written."""
+    if type(value) is not type(blank):
+        return False
+    return value in NUMBERS if type(value) is int else value.isprintable() if type(value) is str else True
 
 
 STUBS, BEST, REPLACED = "stubs", "best", "replaced"

@@ -28,6 +28,7 @@ from grader.checks.builtin import is_measured, stays_on_the_device
 from grader.checks.parts import JudgedParts, Parts
 from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check, smallest
+from grader.course.catalog import is_name
 from grader.course.submission import Submission, SubmissionRejected, forbidden_names, unwritten_parts
 from grader.expect import SubmissionFailed
 from grader.grading.easier_case import OneCase, Retry
@@ -138,7 +139,7 @@ CUDA_SECONDS = 60.0  # creating a context takes seconds, and kernels are loaded 
 JUDGE_SECONDS = 10.0  # of CPU time for judging one submission, which usually takes a tenth of a second
 REPEAT_SECONDS = 1.0  # of CPU time for judging one case again, to see what it prints
 COST_SECONDS = 2.0  # of CPU time for comparing what the submission answers while its cost is measured
-TOO_MUCH = "Not shown: the answers are so large that judging them was stopped."
+TOO_MUCH = "Not judged: judging the answers took too much time or memory, and was stopped."
 CALL_SECONDS_AFTER = 1.0  # CPU time of one call once another one took too long
 STOPPED_SOONER = "Stopped after one second, since a call before took too long."
 GIVEN_UP = "Not run: the submission had to be stopped before."
@@ -283,9 +284,7 @@ class SubmissionRun:
         if failure.kinds[0] != "ModuleNotFoundError":
             return ""
         module = failure.message.partition("'")[2].partition("'")[0]
-        if module.isidentifier() and list(
-            self.prepared.oracle.info.path.parents[1].glob(f"*/test_{module}.py")
-        ):
+        if is_name(module) and list(self.prepared.oracle.info.path.parents[1].glob(f"*/test_{module}.py")):
             return f" `{module}` is another kata. Each file stands alone: copy what you need into this one."
         libraries = "NumPy and PyTorch" if self.prepared.kata.library == "torch" else "NumPy"
         return f" The standard library and {libraries} can be imported; other files of yours cannot."

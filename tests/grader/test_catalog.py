@@ -64,6 +64,12 @@ def test_an_unknown_kata_is_told_the_nearest_name(course):
     assert refusal(there.kata_info, "xyz") == "There is no kata called `xyz`. `grade list` shows all katas."
 
 
+def test_a_name_that_no_file_can_have_is_no_kata(course):
+    there, name = course({"softmax": "attention"}), "a" * 400
+    for find in (there.kata_info, there.katas_meant):
+        assert refusal(find, name).startswith(f"There is no kata called `{name}`.")
+
+
 def test_katas_are_ordered_by_track_then_path_then_name(course, write, tmp_path):
     there = course({"b": "generation", "z": "attention", "a": "attention", "m": "attention"})
     write(tmp_path, {"tests/katas/path.toml": '[path]\nattention = ["z", "m"]\ngeneration = []'})

@@ -85,6 +85,8 @@ def test_float64_for_float32_costs_the_dtype_check_alone_and_says_why(run):
         ("def softmax(x, axis=-1)\n    return x\n", "mine.py has a syntax error in line 1: expected ':'."),
         ("import no", f"{FAILS}: ModuleNotFoundError: No module named 'no'. The standard library and"
          " NumPy can be imported; other files of yours cannot."),
+        (f"import {'a' * 400}", f"{FAILS}: ModuleNotFoundError: No module named '{'a' * 400}'. The standard"
+         " library and NumPy can be imported; other files of yours cannot."),
         ("def other():\n    pass\n", "mine.py defines no function or class called `softmax`."),
         ("softmax = 3\n", "mine.py defines no function or class called `softmax`."),
         (b"# caf\xe9\n", "mine.py is not UTF-8: byte 5 cannot be read. Save it as UTF-8."),

@@ -132,6 +132,29 @@ def test_same_as_the_first(softmax):
     assert opened("softmax", laws).hundredths == 0
 
 
+def test_a_law_cannot_tell_right_versions_by_when_they_come(opened):
+    """The numbers of processes grow, so a law knows how many versions were judged before."""
+    opened("softmax", softmax_law("softmax"))
+    right = sum(version.fault is None for version in opened.versions["softmax"])
+    with opened.grader.factories["numpy"].start("cpu") as process:
+        last = process.pid + 4 * right  # each version has two processes; other programs may have some
+    [law] = opened("softmax", f"import os\n\ndef test_it(softmax):\n    assert os.getpid() <= {last}\n").laws
+    assert law.refused
+
+
+def test_an_object_of_a_law_is_none_of_the_version_s(opened):
+    laws = "def test_it(softmax, x):\n    softmax(x)\n    softmax(object())\n"
+    [law] = opened("softmax", laws).laws
+    assert law.refused.endswith("TypeError: a law can give numbers, texts, arrays and lists, and no object")
+
+
+def test_a_second_law_of_a_name_takes_the_place_of_the_first(opened):
+    laws = "def test_a(softmax, x):\n    assert 0\n\ndef test_a(*, softmax):\n    pass\n"
+    first, second = opened("softmax", laws).laws
+    assert first.refused == "The law in line 4 has the same name, and takes its place."
+    assert second.refused == ""
+
+
 def test_an_exception_of_the_function_has_its_class_in_a_law(opened):
     laws = """
 import torch
@@ -252,6 +275,10 @@ def test_what_cannot_be_judged_is_said(mine, tmp_path):
     path.write_text("def test_a(:")
     assert (done := laws(mine, "softmax")).exit_code == 2
     assert "has a syntax error in line 1" in done.output
+    path.write_text("def test_a(): pass\0")
+    assert "softmax.py has a syntax error: source code string cannot contain null bytes." in " ".join(
+        laws(mine, "softmax").output.split()
+    )
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere.py")
     assert (done := laws(mine, "softmax")).exit_code == 2

@@ -303,6 +303,9 @@ def test_what_is_no_exercise_gets_nothing(course, tmp_path):
         editor.open((other / FILE).as_uri(), "def double(x:\n")  # outside of what is open
         editor.open("untitled:double.py", "def double(x:\n")
         editor.open("git:/exercises/attention/double.py", "def double(x:\n")
+        (course / "circle").symlink_to("circle")
+        for odd in (f"circle/{'a/' * 5000}", f"exercises/attention/{'a' * 400}", "circle/double", "%00"):
+            editor.open(f"{course.as_uri()}/{odd}.py", "def double(x:\n")
         editor.open()
         first = await asyncio.wait_for(editor.published.get(), SECONDS)
         assert first.uri == editor.uri(FILE)

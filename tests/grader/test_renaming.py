@@ -1,5 +1,10 @@
 """Tests of `kata rename`, `kata remove` and `kata preview`."""
 
+import errno
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -52,11 +57,78 @@ def test_a_kata_is_renamed_everywhere(run, tmp_path):
     [
         ("triple", "A kata called `triple` is there already, in attention.\n"),
         ("Twice!", "`Twice!` cannot be a kata: say a name of small letters, digits and underscores.\n"),
+        ("list", "`list` cannot be a kata: `grade list` is a command. Take another name.\n"),
+        ("class", "`class` cannot be a kata: it is a word of Python. Take another name.\n"),
+        ("a" * 300, "A kata's name has at most 100 characters; this one has 300.\n"),
     ],
 )
 def test_a_name_that_cannot_be_used_changes_nothing(run, tmp_path, new, sentence):
     assert run("rename", "double", new, more=NEEDING) == (4, sentence)
     assert list(Course(tmp_path).katas) == ["double", "triple"]
+
+
+def test_a_form_feed_above_a_name_is_no_line(run, tmp_path):
+    declared = "tests/katas/attention/test_double.py"
+    odd = DOUBLE[declared].replace(
+        "from grader", "# \x0c a page of its own, \u2028 and a line\n        from grader", 1
+    )
+    code, said = run("rename", "double", "twice", more={declared: odd})
+    assert code == 0, said
+    assert Course(tmp_path).kata_info("twice").name == "twice"
+
+
+def files_in(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("words", [("rename", "double", "twice"), ("remove", "triple", "--yes"), ("new",)])
+@pytest.mark.parametrize("at", range(8))
+def test_a_full_disk_or_a_folder_without_rights_leaves_all_as_it_was(run, tmp_path, monkeypatch, words, at):
+    """Each change of a file fails in turn."""
+    if words == ("new",):
+        words = (
+            "new",
+            "attention/k",
+            "--signature",
+            "k(x)",
+            "--library",
+            "numpy",
+            "--title",
+            "T",
+            "--source",
+            "S",
+        )
+    run("remove", "nothing", more={**NEEDING, PATH: EFFORTS})
+    before, changed = files_in(tmp_path), []
+
+    def failing(change):
+        def replace(*where, **more):
+            changed.append(where)
+            if len(changed) == at + 1:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where[0]))
+            return change(*where, **more)
+
+        return replace
+
+    monkeypatch.setattr(os, "replace", failing(os.replace))
+    monkeypatch.setattr(Path, "rename", failing(Path.rename))
+    code, said = run(*words)
+    if len(changed) <= at:
+        assert code == 0, said
+        return
+    assert code == 4, said
+    assert said.endswith(" cannot be changed: no space left on device. All is as before.\n")
+    assert files_in(tmp_path) == before
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(run, tmp_path):
+    run("remove", "nothing")
+    kept = shutil.move(tmp_path / "solutions/attention/double", tmp_path / "elsewhere")
+    (tmp_path / "solutions/attention/double").symlink_to(kept)
+    code, said = run("remove", "double", "--yes")
+    assert code == 0, said
+    assert not os.path.lexists(tmp_path / "solutions/attention/double")
+    assert (Path(kept) / "reference.py").is_file()
 
 
 def test_a_kata_is_removed_with_all_its_files(run, tmp_path):

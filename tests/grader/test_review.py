@@ -182,6 +182,12 @@ def test_a_wrong_clock_or_a_damaged_day_makes_a_review_due(mine, day):
     assert [due.day for due in calendar(mine, TODAY)] == [TODAY]
 
 
+@pytest.mark.parametrize("day", ["9999-12-31", "9999-12-30", "0001-01-01"])
+def test_a_first_pass_in_a_year_that_no_clock_shows_makes_a_review_due(mine, day):
+    CourseState(mine).change("softmax", passed_on=day)
+    assert calendar(mine, TODAY)[0].is_due(TODAY)
+
+
 def test_the_state_of_an_older_grader_makes_reviews_due(mine):
     path = mine.exercises.parent / FOLDER / FILE
     state = json.loads(path.read_text())

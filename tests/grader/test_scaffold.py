@@ -295,6 +295,14 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
          " beginning with a letter, as in sorting/merge_sort."),
         (("a/lambda",), "`a/lambda` cannot be a kata: say TRACK/NAME, each of small letters, digits and"
          " underscores, beginning with a letter, as in sorting/merge_sort."),
+        ((f"a/{'k' * 300}", "--signature", "k2(x)", *SAID),
+         "A kata's name has at most 100 characters; this one has 300."),
+        (("a/k2", "--signature", "k2(x)", *SAID[:2], "--title", "T", "--source", '"""; import os'),
+         "solutions/a/k2/reference.py would be no Python: leave quotes and backslashes out of title and"
+         " source, and say the axes of an argument as names."),
+        (("a/k2", "--signature", "k2(x)", *SAID[:2], "--title", "T", "--source", "\\N{DASH}"),
+         "would be no Python: leave quotes"),
+        (("a/k2", "--signature", "k2(x: '9 9')", *SAID), "say the axes of an argument as names."),
         (("a/k2", "--signature", "k2(x"), "`k2(x` is no signature; write it as in Python: --signature"
          " 'moving_average(x, eps=1e-6)'."),
         (("a/k2", "--signature", "k2(*x)"),

@@ -100,6 +100,21 @@ def test_a_damaged_state_is_put_aside_with_a_word(state, text):
     assert kept.read_text() == text
 
 
+@pytest.mark.parametrize(
+    "field",
+    [{"hints": -3}, {"hints": -(10**30)}, {"score": 10**300, "best": -5}, {"reviews": 10**9},
+     {"reviewed": "\ud800"}, {"mistake": "\x1b[31m", "mistakes": ["a\nb", "\ud800", 3, "kept"]}],
+    ids=lambda field: str(field)[:30].encode("ascii", "replace").decode(),
+)  # fmt: skip
+def test_numbers_and_texts_that_are_never_written_count_as_none(state, field):
+    state.record(FAILED, "1")
+    state.folder.joinpath("state.json").write_text(
+        json.dumps({"version": 1, "katas": {"double": {"digest": "1", **field}}})
+    )
+    kept = [name for name in field.get("mistakes", []) if name == "kept"]
+    assert state.kata("double") == KataState(digest="1", mistakes=kept)
+
+
 def test_a_state_of_a_newer_grader_is_left_alone(state):
     state.folder.mkdir()
     file, text = state.folder / "state.json", '{"version": 2, "katas": {"double": {"best": 1000}}}'

@@ -4,63 +4,65 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 from pathlib import Path
 
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.files import parse, write_whole
+from grader.course.files import parse, read
 from grader.course.state import STATEMENTS_FILE as RENAMED
 from grader.course.state import renamed
 from grader.course.syllabus import FILE
+from grader.extra.authoring.changes import Changes, all_or_nothing
+from grader.extra.authoring.scaffold.writer import problem_with
 from grader.extra.authoring.verify.static_checks import place
 
 
 def rename(course: Course, old: str, new: str) -> list[str]:
     """Rename a kata: its files, its declaration, the syllabus, and the `needs` of others.
 
-    Returns the lines of the course that still mention the old name. Raises CourseError, before anything is
-    changed, if the new name is taken or is no name.
+    Returns the lines of the course that still mention the old name. Raises CourseError, with nothing changed,
+    if the new name is taken or is no name, or if a file cannot be changed.
     """
     info = course.kata_info(old)
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", new):
-        raise CourseError(f"`{new}` cannot be a kata: say a name of small letters, digits and underscores.")
+    if problem := problem_with(new):
+        raise CourseError(problem)
     if new in course.katas:
         raise CourseError(f"A kata called `{new}` is there already, in {course.katas[new].track}.")
-    for needing in _needing(course, old):
-        _replace(needing.path, _places_in_needs(needing.path, old), new)
-    _replace(info.path, _places_of_name(info.path), new)
-    info.path.rename(info.path.with_name(f"test_{new}.py"))
-    for path in (course.stub(info), course.folder(info)):
-        if path.exists():
-            path.rename(path.with_name(path.name.replace(old, new, 1)))
-    _change_syllabus(course, old, f'"{new}"')
-    _remember(course, old, new)
+    with all_or_nothing() as changes:
+        for needing in _needing(course, old):
+            changes.write(needing.path, _with(needing.path, _places_in_needs(needing.path, old), new))
+        changes.write(info.path, _with(info.path, _places_of_name(info.path), new))
+        changes.move(info.path, info.path.with_name(f"test_{new}.py"))
+        for path in (course.stub(info), course.folder(info)):
+            if path.exists():
+                changes.move(path, path.with_name(path.name.replace(old, new, 1)))
+        _change_syllabus(changes, course, old, f'"{new}"')
+        _remember(changes, course, old, new)
     return _mentions(course, old)
 
 
-def _remember(course: Course, old: str, new: str) -> None:
+def _remember(changes: Changes, course: Course, old: str, new: str) -> None:
     """Add the new name to `solutions/renamed.toml`, for students who have begun under the old one."""
     names = {before: new if after == old else after for before, after in renamed(course).items()}
     names = {before: after for before, after in {**names, old: new}.items() if before != after}
     text = "".join(f'{before} = "{after}"\n' for before, after in sorted(names.items()))
-    write_whole(
-        course.root / RENAMED, f"# Written by `kata rename`: the new name of each old one.\n{text}".encode()
-    )
+    about = "# Written by `kata rename`: the new name of each old one.\n"
+    changes.write(course.root / RENAMED, about + text)
 
 
 def remove(course: Course, name: str) -> list[Path]:
     """Delete the files of a kata and its entry in the syllabus; return what was deleted.
 
-    Raises CourseError, before anything is deleted, if another kata needs it.
+    Raises CourseError, with nothing deleted, if another kata needs it, or if a file cannot be changed.
     """
     info = course.kata_info(name)
     if needing := _needing(course, name):
         names = ", ".join(f"`{other.name}`" for other in needing)
         raise CourseError(f"`{name}` is needed by {names}; take it out of their needs first.")
     found = files_of_kata(course, info)
-    for path in found:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    _change_syllabus(course, name, "")
+    with all_or_nothing() as changes:
+        for path in found:
+            changes.remove(path)
+        _change_syllabus(changes, course, name, "")
     return found
 
 
@@ -97,17 +99,17 @@ def _places_in_needs(path: Path, name: str) -> list[ast.Constant]:
     ]
 
 
-def _replace(path: Path, places: list[ast.Constant], new: str) -> None:
-    """Write the new name, in quotes, in the given places of a file."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+def _with(path: Path, places: list[ast.Constant], new: str) -> str:
+    """Return the text of a file with the new name, in quotes, in the given places."""
+    lines = read(path).split("\n")  # as Python counts them; `splitlines` splits at form feeds too
     for node in sorted(places, key=lambda node: (node.lineno, node.col_offset), reverse=True):
         line = lines[node.lineno - 1].encode()  # offsets count bytes
         changed = line[: node.col_offset] + f'"{new}"'.encode() + line[node.end_col_offset :]
         lines[node.lineno - 1] = changed.decode()
-    path.write_text("".join(lines), encoding="utf-8")
+    return "\n".join(lines)
 
 
-def _change_syllabus(course: Course, old: str, new: str) -> None:
+def _change_syllabus(changes: Changes, course: Course, old: str, new: str) -> None:
     """Replace a name, with its quotes, in the lists and aliases of path.toml, and as the key of its effort;
     without a new one, drop it."""
     path = course.root / FILE
@@ -124,7 +126,7 @@ def _change_syllabus(course: Course, old: str, new: str) -> None:
         for place in (alias, before, alone, last):
             changed = re.sub(place, "", changed)
     entry = rf"^{old}(?=\s*=\s*\{{)" if new else rf"^{old}\s*=\s*\{{.*\n"
-    path.write_text(re.sub(entry, new.strip('"'), changed, flags=re.MULTILINE), encoding="utf-8")
+    changes.write(path, re.sub(entry, new.strip('"'), changed, flags=re.MULTILINE))
 
 
 def _mentions(course: Course, name: str) -> list[str]:

@@ -80,16 +80,15 @@ class ExerciseServer(LanguageServer):
 
     def find(self, uri: str) -> Exercise | None:
         """Return the exercise that a document is; None if it is none, or its course cannot be read."""
-        path = to_fs_path(uri)
-        if path is None or "\0" in path or not path.endswith(".py"):
+        file = file_of(uri)
+        if file is None or file.suffix != ".py":
             return None
-        file = Path(path).parent.resolve() / Path(path).name
         if not (self.options.course or any(map(file.is_relative_to, self._folders()))):
             return None
         try:
             found = self._course_of(file)
             info = found[0].kata_info(file.stem) if found else None
-        except NoSuchKata:
+        except (NoSuchKata, OSError):  # a path may be too long
             return None
         except (CourseError, KataError) as error:
             self.say(str(error), types.MessageType.Warning)
@@ -99,7 +98,7 @@ class ExerciseServer(LanguageServer):
     def _folders(self) -> list[Path]:
         """Return the folders that the editor has open; the current one if it names none."""
         uris = [*self.workspace.folders, self.workspace.root_uri or ""]
-        return [Path(path).resolve() for uri in uris if (path := to_fs_path(uri))] or [Path.cwd()]
+        return [path.resolve() for path in map(file_of, uris) if path] or [Path.cwd()]
 
     def _course_of(self, file: Path) -> tuple[Course, Judges] | None:
         """Return the course that has this file among its exercises, as `grade` finds it from the file's
@@ -214,6 +213,15 @@ class ExerciseServer(LanguageServer):
 
     def say(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         self.window_show_message(types.ShowMessageParams(kind, text))
+
+
+def file_of(uri: str) -> Path | None:
+    """Return the path that a URI names, with no link in its folder; None if it names none."""
+    try:
+        path = to_fs_path(uri)
+        return Path(path).parent.resolve() / Path(path).name if path else None
+    except (ValueError, OSError, RuntimeError):  # no URI, a null byte, links in a circle
+        return None
 
 
 def plain(text: str) -> str:

@@ -133,7 +133,8 @@ def _read(path: Path) -> str:
     try:
         found = laws_in(text)
     except SyntaxError as error:
-        raise SubmissionRejected(f"{label} has a syntax error in line {error.lineno}: {error.msg}.") from None
+        where = f" in line {error.lineno}" if error.lineno else ""
+        raise SubmissionRejected(f"{label} has a syntax error{where}: {error.msg}.") from None
     except (ValueError, RecursionError, MemoryError):
         raise SubmissionRejected(f"{label} cannot be read as Python.") from None
     if not found:

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from inspect import signature
+from random import SystemRandom
 from typing import Any
 
 from grader.answer_keys.answers import Case, spread
@@ -28,8 +29,10 @@ from grader.grading.session import started
 from grader.grading.snippet import signatures_of
 from grader.grading.submission_run import judge_submission
 from grader.report_texts import harmless
+from grader.values.arrays import leaves
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
+from grader.worker.protocol.codec import Handle
 from grader.worker.student import RemoteObject
 
 PREFIX = "test_"
@@ -146,7 +149,7 @@ class Judgement:
 def laws_in(source: str) -> list[WrittenLaw]:
     """Return the functions at the top of a file whose names begin with `test_`."""
     return [
-        WrittenLaw(node.name, node.lineno, tuple(arg.arg for arg in node.args.args))
+        WrittenLaw(node.name, node.lineno, tuple(arg.arg for arg in (*node.args.args, *node.args.kwonlyargs)))
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith(PREFIX)
     ]
@@ -215,12 +218,19 @@ def judge_laws(
     functions, names = functions_of(grader, prepared)
     found = [JudgedLaw(law) for law in laws_in(laws)]
     cases = spread(prepared.oracle.answered.cases, CASES)
+    last = {one.law.name: one.law.line for one in found}
     for one in found:
-        one.refused = _cannot_run(one.law, names, cases)
+        later = last[one.law.name]
+        one.refused = f"The law in line {later} has the same name, and takes its place."
+        if later == one.law.line:
+            one.refused = _cannot_run(one.law, names, cases)
     faults = [version.fault for version in versions if version.fault]
     judge = _Judge(grader, prepared, laws, functions, names)
-    for number, version in enumerate(versions, len(faults) - len(versions)):
-        tell("right versions" if number < 0 else f"version {number + 1} of {len(faults)}")
+    # the answer itself first and last, the others in any order, so that none is known by when it comes
+    first, *others = enumerate(versions, len(faults) - len(versions))
+    SystemRandom().shuffle(others)
+    for turn, (number, version) in enumerate([first, *others, first], 1):
+        tell(f"version {turn} of {len(versions) + 1}")
         kept = [one for one in found if not one.refused]
         for one, case, why in judge.failures(version, kept, cases):
             if version.fault is None:
@@ -315,6 +325,8 @@ def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function under test as laws may call it: its exceptions keep the names of their classes."""
 
     def call(*args: Any) -> Any:
+        if any(isinstance(one, Handle) for one in leaves(list(args))):  # it is in the process of the laws
+            raise RuntimeError("TypeError: a law can give numbers, texts, arrays and lists, and no object")
         try:
             value = function(*args)
         except SubmissionFailed as failed:

@@ -57,9 +57,10 @@ def _day(state: KataState, today: date) -> date | None:
     from a damaged file or a wrong clock: then the review is due."""
     if state.reviews >= len(DAYS):
         return None
+    last = today + timedelta(days=DAYS[-1])
     passed, due = _parsed(state.passed_on), _parsed(state.review_on)
-    day = due or (passed and passed + timedelta(days=DAYS[0])) or today
-    return today if day > today + timedelta(days=DAYS[-1]) else day
+    day = due or (passed and min(passed, last) + timedelta(days=DAYS[0])) or today
+    return today if day > last else day
 
 
 def _parsed(text: str) -> date | None:

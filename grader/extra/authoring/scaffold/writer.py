@@ -9,6 +9,7 @@ Complete what `kata new` was given, by asking for what is missing.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import keyword
 import math
@@ -23,8 +24,9 @@ from typing import Any
 
 import click
 
-from grader.course.catalog import Course, CourseError
+from grader.course.catalog import LONGEST_NAME, Course, CourseError, is_name
 from grader.course.syllabus import FILE, Syllabus, read_syllabus, to_text
+from grader.extra.authoring.changes import all_or_nothing
 from grader.extra.authoring.scaffold import signatures
 from grader.extra.authoring.scaffold.signatures import (
     SNIPPET_KINDS,
@@ -44,6 +46,7 @@ from grader.extra.authoring.scaffold.signatures import (
 from grader.plugins import GRADE
 from grader.values.formatting import counted
 
+NAME = re.compile(r"[a-z][a-z0-9_]*")
 QUESTION = re.compile(r"\s*[A-Z][A-Z0-9_]+\s*\(")
 EXAMPLES: dict[KataKind, tuple[str, ...]] = {
     "function": ("moving_average(x: 'rows columns', weights: 'columns', eps=1e-6)",),
@@ -518,17 +521,29 @@ FOLDER = FILE.parent.as_posix()
 def new_kata_name(root: Path, place: str, new_track: bool) -> tuple[str, str]:
     """Parse `TRACK/NAME`. Raises CourseError if it is malformed, taken, or in an unknown track."""
     track, _, name = place.partition("/")
-    for word in (track, name):
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or keyword.iskeyword(word):
-            raise CourseError(
-                f"`{place}` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
-                " beginning with a letter, as in sorting/merge_sort."
-            )
-    if name in GRADE:
-        raise CourseError(f"`{name}` cannot be a kata: `grade {name}` is a command. Take another name.")
+    if not all(NAME.fullmatch(word) and not keyword.iskeyword(word) for word in (track, name)):
+        raise CourseError(
+            f"`{place}` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
+            " beginning with a letter, as in sorting/merge_sort."
+        )
+    if problem := problem_with(name):
+        raise CourseError(problem)
     if (root / "exercises").is_dir():
         _require_free(Course(root), track, name, new_track)
     return track, name
+
+
+def problem_with(name: str) -> str:
+    """Return why no kata can have a name, as a sentence; "" if one can."""
+    if not NAME.fullmatch(name):
+        return f"`{name}` cannot be a kata: say a name of small letters, digits and underscores."
+    if keyword.iskeyword(name):
+        return f"`{name}` cannot be a kata: it is a word of Python. Take another name."
+    if name in GRADE:
+        return f"`{name}` cannot be a kata: `grade {name}` is a command. Take another name."
+    if not is_name(name):
+        return f"A kata's name has at most {LONGEST_NAME} characters; this one has {len(name)}."
+    return ""
 
 
 def course_folder(folder: Path | None) -> Path:
@@ -555,7 +570,7 @@ def write_kata(root: Path, draft: Draft, own: Mapping[str, str] | None = None) -
     """Write the kata's files, and the course's files if it is new, and return their names. The texts of `own`
     take the place of drafts.
 
-    Raises CourseError, before anything is written, if a file exists.
+    Raises CourseError, with nothing written, if a file exists, cannot be written, or would be no Python.
     """
     files = _kata_files(draft) | dict(own or {})
     there = next((name for name in files if (root / name).exists()), None)
@@ -565,10 +580,23 @@ def write_kata(root: Path, draft: Draft, own: Mapping[str, str] | None = None) -
     begun = path.read_text("utf-8") if path.is_file() else to_text(Syllabus(root.resolve().name))
     files |= {name: text for name, text in _shared_files(draft).items() if not (root / name).exists()}
     listed = with_kata(begun, draft.track, draft.name)
-    for name, text in {**files, FILE.as_posix(): listed}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
+    _require_python(files)
+    with all_or_nothing() as changes:
+        for name, text in {**files, FILE.as_posix(): listed}.items():
+            changes.write(root / name, text)
     return [*files, FILE.as_posix()]
+
+
+def _require_python(files: Mapping[str, str]) -> None:
+    """Raise CourseError unless all modules among the drafts are Python: a title may hold any character."""
+    for name, text in files.items():
+        try:
+            ast.parse(text if name.endswith(".py") else "")
+        except (SyntaxError, ValueError):
+            raise CourseError(
+                f"{name} would be no Python: leave quotes and backslashes out of title and source, and"
+                " say the axes of an argument as names."
+            ) from None
 
 
 def _kata_files(draft: Draft) -> dict[str, str]:
