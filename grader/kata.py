@@ -146,7 +146,8 @@ class Kata:
         ships_wrong_code: For a kata whose stub is a wrong program to repair: the stub's
             `submission.digest`, by which the grader recognizes a stub that was not edited.
         axes: The names of the last axes of arguments and results, shown in reports:
-            `{"logits": "batch vocab"}`.
+            `{"logits": "batch vocab"}`. An axis in brackets is missing in arrays with fewer axes:
+            `{"q": "batch [tokens] d_k"}`.
         roundings: How many stages of rounding a correct answer goes through: 1 for a formula, more for a
             stack of layers. The tolerance grows in proportion; see `grader.values.comparison`.
         bank_size: How many plain cases are kept.

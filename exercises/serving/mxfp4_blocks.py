@@ -57,7 +57,8 @@ one goes down; the scale byte 0 is taken for 0, where it is 2^-127.
 Corners with checks of their own: arrays that are not contiguous, numbers half-way
 between two values, negative numbers that become -0, a largest number that is a power of
 two or just below one, blocks that need the scale byte 0. NaN and infinity are not
-graded, nor is the sign of a 0 that comes back.
+graded, nor is the code of -0.0 in a block of zeros, nor the sign of a 0 that comes
+back.
 
 Source: Open Compute Project 2023, "OCP Microscaling Formats (MX) Specification",
 version 1.0, section 6.3; Rouhani et al. 2023, "Microscaling Data Formats for Deep

@@ -23,6 +23,7 @@ from grader.kata import Arguments, Kata, KataError, Law, hundredths
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
+from grader.worker.protocol.codec import TensorOutline
 from grader.worker.student import Call, Calls, CaseFailed, Skip
 
 GRADIENT_CASES = 6
@@ -384,7 +385,8 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
     if isinstance(seen.failure, Skip):
         raise seen.failure
     if "cpu" in fake.devices:
-        raise seen.complaint("The inputs are on another device than the CPU, and the result is on the CPU.")
+        told = "The inputs are on another device than the CPU, and the result is on the CPU."
+        raise seen.complaint(told, call=next(filter(_returns_on_the_cpu, seen.calls.requests), None))
     if fake.detour:
         raise seen.complaint(
             f"A tensor is copied to the CPU in line {fake.detour}, and what is computed from it there is"
@@ -393,6 +395,10 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
     if plain is None:
         raise Skip(CALL_FAILS)
     _require_same_answer(context, case, plain, seen)
+
+
+def _returns_on_the_cpu(call: Call) -> bool:
+    return any(isinstance(leaf, TensorOutline) and leaf.device == "cpu" for leaf in leaves(call.value))
 
 
 def _device_failure(

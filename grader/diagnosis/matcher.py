@@ -270,7 +270,7 @@ class CandidateMistake:
     def is_possible(self, check: FailedCheck) -> bool:
         """True if the mistake explains the check, or explains all of them and fails more than the submission:
         the submission may have a condition around it."""
-        if not self.fails_more and self.may_be_named(check):
+        if not self.fails_more and not self.fails_beside and self.may_be_named(check):
             return True
         due = [c for c in self._failed if c.compares]
         return (
@@ -293,6 +293,11 @@ class CandidateMistake:
             if passed and _failing(self.mistake.outcomes(check)).keys() & passed:
                 return True
         return False
+
+    @cached_property
+    def fails_beside(self) -> bool:
+        """True if the mistake fails a case of a failed check that the submission passes there."""
+        return any(self.matching(c).keys() - c.failures.keys() for c in self._failed if c.compares)
 
     @cached_property
     def is_contradicted(self) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from grader.report import Panel, Picture, PictureKind, to_number
+from grader.values.formatting import axis_names
 
 MOST = 6  # pictures of one statement
 LARGEST = 32  # rows or columns of a picture
@@ -48,7 +49,7 @@ def _picture(
         return None
     is_mask = all(text.strip() in TRUTHS for row in texts for text in row.split(","))
     kind: PictureKind = "mask" if is_mask else "matrix" if is_matrix else "bars"
-    named = axes.get("result" if "(" in name else name, "").split()
+    named = axis_names(axes.get("result" if "(" in name else name, ""))
     row_name, column_name = ["", "", *named][-2:]
     return Picture(
         kind,

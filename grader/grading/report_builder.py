@@ -32,7 +32,7 @@ from grader.report import (
 from grader.report_texts import cut_pair
 from grader.values.arrays import holds_arrays, is_contiguous
 from grader.values.comparison import Array, Difference
-from grader.values.formatting import describe, show, show_pair
+from grader.values.formatting import axis_names, describe, show, show_pair
 
 if TYPE_CHECKING:
     from grader.edits.candidates import EditPlace
@@ -59,7 +59,8 @@ def pictures_of(difference: Difference | None, axes: dict[str, str]) -> tuple[Pi
     window = tuple(map(_window, tables[0].shape, (0, *at)[-2:]))
     part = difference.where.rpartition("[")[0]  # without the index of the entry
     name = part if part[:1].isidentifier() else f"result{part}"
-    labels = map(_labels, window, ["", "", *axes.get(NAME.findall(name)[0], "").split()][-2:])
+    named = axis_names(axes.get(NAME.findall(name)[0], ""), wanted.ndim)
+    labels = map(_labels, window, ["", "", *named][-2:])
     rows, columns = labels if wanted.ndim > 1 else ([""], [*labels][-1])
     return (
         Picture(
@@ -297,15 +298,16 @@ def _show_values(values: dict[str, Any], axes: dict[str, str]) -> dict[str, str]
     for name, value in values.items():
         leaves = _leaves(name, value)
         listed = leaves[:MOST_LEAVES]
-        shown |= {where: _show_argument(leaf, _axes_of(where, axes)) for where, leaf in listed}
+        shown |= {where: _show_argument(leaf, _axes_of(where, axes, leaf)) for where, leaf in listed}
         if len(listed) < len(leaves):
             shown[f"{name}…"] = f"{len(leaves) - len(listed)} more arrays"
     return shown or None
 
 
-def _axes_of(name: str, axes: dict[str, str]) -> list[str]:
+def _axes_of(name: str, axes: dict[str, str], value: object) -> list[str]:
     """Return the names of an argument's axes; `x_2` is another `x`."""
-    return (axes.get(name) or axes.get(NUMBER.sub("", name), "")).split()
+    text = axes.get(name) or axes.get(NUMBER.sub("", name), "")
+    return axis_names(text, len(getattr(value, "shape", ())))
 
 
 def _leaves(name: str, value: object) -> list[tuple[str, object]]:

@@ -177,6 +177,15 @@ def _nested(array: np.ndarray[Any, Any], digits: int) -> str:
     return "[" + ", ".join(_nested(part, digits) for part in array) + "]"
 
 
+def axis_names(text: str, count: int | None = None) -> list[str]:
+    """Return the names of the last axes of an array with `count` axes. An axis in brackets is missing where
+    the array has fewer axes than there are names: "batch [tokens] d_k" is "batch d_k" for two."""
+    names = text.split()
+    if count is not None and count < len(names):
+        names = [name for name in names if not name.startswith("[")]
+    return [name.strip("[]") for name in names]
+
+
 def describe(value: Any, axes: list[str] | None = None) -> str:
     """Return dtype and shape, `float32 (batch=2, tokens=3)` with `axes` as names of the last axes.
 

@@ -1,5 +1,6 @@
 """Some submission fails each built-in check and passes the others; unusual right answers pass them all."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,8 +15,9 @@ from grader.course.catalog import Course
 from grader.expect import ExpectationFailed
 from grader.grading.grader import Grader
 from grader.grading.report_builder import as_check
+from grader.worker.protocol.codec import TensorOutline
 from grader.worker.protocol.messages import Outcome
-from grader.worker.student import Call, Calls, KeptCalls, Student
+from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, Student
 
 TEXT = "    if isinstance(x, str): raise ValueError\n"
 
@@ -244,6 +246,19 @@ def test_a_table_on_the_cpu_fails_the_device_alone(grade):
         "A tensor on the CPU meets one on the inputs' device (line 12)."
         " Create tensors with device=x.device, and register a module's tables as buffers."
     )
+
+
+def test_a_result_on_the_cpu_is_told_with_its_own_call():
+    calls = [
+        Call(device, [], {}, (TensorOutline("float32", (2,), device), 3)) for device in ("cpu", "cuda:0")
+    ]
+    seen = Observation({}, None, Calls(tuple(calls)))
+    devices = nullcontext(SimpleNamespace(devices=["cpu", "cuda:0"], detour=0))
+    student = SimpleNamespace(pretending_device=lambda: devices)
+    context = SimpleNamespace(observe=lambda _: seen, ask=lambda *_: seen, student=student)
+    with pytest.raises(CaseFailed, match="the result is on the CPU") as raised:
+        builtin.stays_on_the_device(context, SimpleNamespace(arguments={}))
+    assert raised.value.calls.requests == (calls[0],)
 
 
 @pytest.mark.slow

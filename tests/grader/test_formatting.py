@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from grader.values.formatting import LIMIT, counted, describe, describe_type, show, show_pair
+from grader.values.formatting import LIMIT, axis_names, counted, describe, describe_type, show, show_pair
 from grader.worker.protocol.codec import Handle, TensorOutline
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -230,6 +230,13 @@ def test_axes_are_named_from_the_last():
     assert describe(x, ["batch", "tokens"]) == "float64 (batch=2, tokens=3)"
     assert describe(x, ["tokens"]) == "float64 (2, tokens=3)"
     assert describe(x, ["heads", "batch", "tokens"]) == "float64 (batch=2, tokens=3)"
+
+
+def test_an_axis_in_brackets_is_missing_in_arrays_with_fewer_axes():
+    names = "batch [tokens] d_k"
+    assert axis_names(names) == axis_names(names, 3) == axis_names(names, 4) == ["batch", "tokens", "d_k"]
+    assert axis_names(names, 2) == ["batch", "d_k"]
+    assert axis_names("batch tokens d_k", 2) == ["batch", "tokens", "d_k"]
 
 
 def test_a_proxy_is_described_by_the_class_of_its_object():

@@ -175,6 +175,14 @@ def test_a_mistake_that_passes_what_the_submission_fails_is_not_shown():
     assert MistakeMatcher([mistake("doubles", 2, 2, 1, 1, 1, 1)]).name(results) == {}
 
 
+def test_a_mistake_that_fails_what_the_submission_passes_in_a_failed_check_is_not_shown():
+    other = Check("other", "It holds.", 100, CASES, lambda *_: None, None)
+    doubles = mistake("doubles", 2, 1, 1, 1, 1, 1)
+    doubles.recorded.outcomes["other"] = mistake("doubles", 2, 2, 2, 1, 1, 1).recorded.outcomes["agrees"]
+    results = [found(2, 1, 1, 1, 1, 1), replace(found(2, 3, 1, 1, 1, 1), check=other)]
+    assert MistakeMatcher([doubles]).name(results) == {}
+
+
 @pytest.mark.parametrize(
     ("passes", "parameters", "certain"),
     [

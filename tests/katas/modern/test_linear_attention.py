@@ -16,9 +16,9 @@ KATA = Kata(
     source="Katharopoulos et al. 2020",
     library="torch",
     axes={
-        "q": "batch heads tokens d_k",
-        "k": "batch heads tokens d_k",
-        "v": "batch heads tokens d_v",
+        "q": "batch heads [tokens] d_k",
+        "k": "batch heads [tokens] d_k",
+        "v": "batch heads [tokens] d_v",
         "parallel": "batch heads tokens d_v",
         "step": "batch heads d_v",
         "chunked": "batch heads tokens d_v",
