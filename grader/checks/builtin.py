@@ -221,17 +221,18 @@ def _answered(context: CheckContext, case: Case) -> Observation:
 @builtin_check(corner=None)
 def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     """The result has the dtype that the statement names."""
+    expected, seen = context.expected(case), context.observe(case)
+    if not any(getattr(leaf, "shape", ()) for leaf in leaves(expected.native)):
+        raise Skip  # Python numbers have no dtype
     try:
-        expected, seen = context.expected(case), context.observe(case)
         every = _leaves(seen, expected.native, seen.observed)
     except CaseFailed as failed:
         if failed.is_refusal:
             raise Skip(f"{CALL_FAILS}, or its result has another structure") from None
         raise
-    leaves = [leaf for leaf in every if getattr(leaf[1], "shape", ())]
-    if not leaves:
-        raise Skip  # Python numbers have no dtype
-    for name, wanted, got in leaves:
+    for name, wanted, got in every:
+        if not getattr(wanted, "shape", ()):
+            continue
         have, due = _dtype_or_type(got), dtype_name(wanted)
         if have != due:
             text = f"{name} is {have}; it must be {due}.{widening(context.kata.library, have, due)}"

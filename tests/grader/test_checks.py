@@ -5,14 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grader.answer_keys.answers import Case
+from grader.answer_keys.answers import Case, Expected
 from grader.checks import builtin
 from grader.checks.base import Check, Observation
+from grader.checks.builtin import CALL_FAILS, keeps_the_dtype
 from grader.checks.runner import CheckResult, is_trivial, judge_case
-from grader.expect import ExpectationFailed
+from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.grading.report_builder import as_check
 from grader.worker.protocol.messages import Outcome
-from grader.worker.student import Call, Calls, KeptCalls, Student
+from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, Skip, Student
 
 TEXT = "    if isinstance(x, str): raise ValueError\n"
 
@@ -331,6 +332,19 @@ def test_a_check_that_no_answer_lets_judge_says_so_and_keeps_its_points():
     )
 
 
+@pytest.mark.parametrize(
+    ("due", "reason"),
+    [([1, 2.0], ""), (np.ones(2), f"{CALL_FAILS}, or its result has another structure")],
+)
+def test_an_error_keeps_the_dtype_from_being_judged_where_an_array_is_due(due, reason):
+    seen = Observation({}, SubmissionFailed(("ValueError",), ""), Calls())
+    expected = Expected({}, {"result": due})
+    context = SimpleNamespace(expected=lambda _: expected, observe=lambda _: seen)
+    with pytest.raises(Skip) as skip:
+        keeps_the_dtype(context, Case(0, {}))
+    assert skip.value.reason == reason
+
+
 def test_a_result_that_the_next_call_overwrites_is_noticed(grade):
     report = grade(
         """
@@ -446,10 +460,27 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
         told = builtin._one_for_several(Observation(observed, None, Calls(tuple(made))))
         raise ExpectationFailed(told)
 
-    inner = SimpleNamespace(student=student, parts=None)
+    kata = SimpleNamespace(free_answers=())
+    inner = SimpleNamespace(student=student, parts=None, kata=kata)
     context = SimpleNamespace(for_student=lambda _: inner, leaves_out=lambda _: False)
     failure = judge_case(Check("split", "It splits.", 100, [], judge), context, Case(0, {}), student).failure
     assert failure.message == "`split` returns one array where two are due."
+
+
+def test_a_call_whose_answer_may_be_chosen_is_marked():
+    student = Student()
+    student.perform = lambda _: Outcome(7)
+
+    def judge(context, _case):
+        calls = [context.student.lock, context.student.f]
+        with KeptCalls(context.student) as made:
+            [call() for call in calls]
+        raise CaseFailed(ExpectationFailed(""), Calls(tuple(made)))
+
+    kata = SimpleNamespace(free_answers=("lock",))
+    context = SimpleNamespace(for_student=lambda _: context, student=student, parts=None, kata=kata)
+    failure = judge_case(Check("f", "It is f.", 100, [], judge), context, Case(0, {}), student).failure
+    assert [call.is_free for call in failure.trace] == [True, False]
 
 
 def test_parts_of_a_tuple_are_not_taken_for_rows():
