@@ -388,8 +388,10 @@ def asked_again(draw):
 @KATA.law(points=0.5, cases=asked_again)
 def test_each_call_begins_anew(student, numbers, steps):
     """A second call, for the same output or for another one, finds what a first call would find."""
-    names, values = [f"v{i}" for i in range(len(numbers))], played(student, numbers, steps)
-    inputs, last = [values[name] for name in names], len(values) - 1
+    values = played(student, numbers, steps)
+    last = len(values) - 1  # it is an input too, and the Value before was not made from it
+    names = [*(f"v{i}" for i in range(len(numbers))), f"v{last}"]
+    inputs = [values[name] for name in names]
     with student.holding_results():  # a report then prints the calls before
         for at, which in ((last, "the output"), (last - 1, "the Value before"), (last, "the output again")):
             found = student.gradients(values[f"v{at}"], inputs)
