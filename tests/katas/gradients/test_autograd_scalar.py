@@ -254,6 +254,16 @@ def a_difference():
 
 
 @KATA.example
+def a_quotient_by_a_whole_number():
+    return pinned([3.0], ("/", "v0", 2), ("*", "v1", "v0"))
+
+
+@KATA.example
+def a_square_of_zero():
+    return pinned([0.0, 3.0], ("**", "v0", 2), ("*", "v2", "v1"), ("+", "v3", "v0"))
+
+
+@KATA.example
 def a_power_below_zero():
     return pinned([-2.0], ("**", "v0", -3))
 
