@@ -140,6 +140,8 @@ class Kata:
         rules: Library calls that a submission must not use.
         shortcuts: Dotted names of library functions that do all of the kata. A submission that uses one
             gets a note, and no points for agreement in a course whose katas are written by hand.
+        free_answers: Names of the functions and methods whose results a right answer may choose, such as the
+            numbers of locks. A submission is compared with the known mistakes without them.
         grades_gradients: Whether gradients are compared with the reference's.
         grades_device: Whether results must stay on the device of the inputs; None means yes for PyTorch
             katas and no for NumPy katas.
@@ -189,6 +191,7 @@ class Kata:
     rules: tuple[Rule, ...] = ()
     shortcuts: tuple[str, ...] = ()
     hint_for: dict[str, int] = field(default_factory=dict)
+    free_answers: tuple[str, ...] = ()
     grades_gradients: bool = False
     grades_device: bool | None = None
     ships_wrong_code: str = ""

@@ -263,7 +263,7 @@ class Answers:
 
 #: Names in code that draws random numbers.
 DRAWING = re.compile(
-    r"rand|rng|generator|multinomial|bernoulli|shuffle|permutation|permuted|choice", re.IGNORECASE
+    r"rand|rng|generator|multinomial|bernoulli|shuffle|permutation|permuted|choice\(", re.IGNORECASE
 )
 #: The first line of an answer in a file of its own: it gives the answer the kata's reference.
 EMBEDDED = (

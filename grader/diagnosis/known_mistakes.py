@@ -195,7 +195,7 @@ LOST = {_digest(LOST_DIGITS + sources) for sources in FLOAT32_SOURCES.values()}
 def _answer(call: Call) -> Answer:
     if call.error:
         return Answer(None, call.error[0])
-    return Answer(_without_handles(call.value), None, call.gradients)
+    return Answer(None if call.is_free else _without_handles(call.value), None, call.gradients)
 
 
 class ComparedFailure:

@@ -134,7 +134,8 @@ class Call:
     `target` is the object whose method was called, `options` are those of the request, and `answers` hold the
     calls of each function that was passed, by its id: the arguments and the result. A call of `build` has its
     `source`, a reading of an attribute is marked by `is_read`, a call whose answer counts for nothing by
-    `is_aside`, and one in which a passed function raised an exception by `is_stopped`."""
+    `is_aside`, one whose answer may be chosen by `is_free`, and one in which a passed function raised an
+    exception by `is_stopped`."""
 
     name: str
     args: list[Any]
@@ -151,6 +152,7 @@ class Call:
     source: str = ""
     is_read: bool = False
     is_aside: bool = False
+    is_free: bool = False
     is_stopped: bool = False
 
 

@@ -479,10 +479,27 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
         told = builtin._one_for_several(Observation(observed, None, Calls(tuple(made))))
         raise ExpectationFailed(told)
 
-    inner = SimpleNamespace(student=student, parts=None)
+    kata = SimpleNamespace(free_answers=())
+    inner = SimpleNamespace(student=student, parts=None, kata=kata)
     context = SimpleNamespace(for_student=lambda _: inner, leaves_out=lambda _: False)
     failure = judge_case(Check("split", "It splits.", 100, [], judge), context, Case(0, {}), student).failure
     assert failure.message == "`split` returns one array where two are due."
+
+
+def test_a_call_whose_answer_may_be_chosen_is_marked():
+    student = Student()
+    student.perform = lambda _: Outcome(7)
+
+    def judge(context, _case):
+        calls = [context.student.lock, context.student.f]
+        with KeptCalls(context.student) as made:
+            [call() for call in calls]
+        raise CaseFailed(ExpectationFailed(""), Calls(tuple(made)))
+
+    kata = SimpleNamespace(free_answers=("lock",))
+    context = SimpleNamespace(for_student=lambda _: context, student=student, parts=None, kata=kata)
+    failure = judge_case(Check("f", "It is f.", 100, [], judge), context, Case(0, {}), student).failure
+    assert [call.is_free for call in failure.trace] == [True, False]
 
 
 def test_parts_of_a_tuple_are_not_taken_for_rows():

@@ -121,6 +121,13 @@ def test_a_python_float_is_compared_like_the_float64_of_numpy():
         assert not ComparedFailure(failure_of(widened, one)).matches(record(failure_of(widened, other)))
 
 
+def test_an_answer_that_may_be_chosen_is_compared_with_nothing():
+    x = np.ones(3)
+    for is_free in (True, False):
+        one, other = (failure_of(x, Call("lock", [], {}, number, is_free=is_free)) for number in (0, 1))
+        assert ComparedFailure(one).matches(record(other)) == is_free
+
+
 def test_what_is_0_in_float32_may_be_tiny_in_python_floats():
     x, tiny, zero = np.ones(3, np.float32), Call("f", [], {}, 3e-196), Call("f", [], {}, np.float32(0))
     assert ComparedFailure(failure_of(x, tiny)).matches(record(failure_of(x, zero)))

@@ -160,7 +160,7 @@ class counts_the_uses:
             return self._made(-self.number, (self, -1.0))
 
         def __pow__(self, exponent):
-            return self._made(self.number**exponent, (self, exponent * self.number**exponent / self.number))
+            return self._made(self.number**exponent, (self, exponent * self.number ** (exponent - 1)))
 
         def exp(self):
             return self._made(math.exp(self.number), (self, math.exp(self.number)))

@@ -254,6 +254,16 @@ def a_difference():
 
 
 @KATA.example
+def a_quotient_by_a_whole_number():
+    return pinned([3.0], ("/", "v0", 2), ("*", "v1", "v0"))
+
+
+@KATA.example
+def a_square_of_zero():
+    return pinned([0.0, 3.0], ("**", "v0", 2), ("*", "v2", "v1"), ("+", "v3", "v0"))
+
+
+@KATA.example
 def a_power_below_zero():
     return pinned([-2.0], ("**", "v0", -3))
 
@@ -388,8 +398,10 @@ def asked_again(draw):
 @KATA.law(points=0.5, cases=asked_again)
 def test_each_call_begins_anew(student, numbers, steps):
     """A second call, for the same output or for another one, finds what a first call would find."""
-    names, values = [f"v{i}" for i in range(len(numbers))], played(student, numbers, steps)
-    inputs, last = [values[name] for name in names], len(values) - 1
+    values = played(student, numbers, steps)
+    last = len(values) - 1  # it is an input too, and the Value before was not made from it
+    names = [*(f"v{i}" for i in range(len(numbers))), f"v{last}"]
+    inputs = [values[name] for name in names]
     with student.holding_results():  # a report then prints the calls before
         for at, which in ((last, "the output"), (last - 1, "the Value before"), (last, "the output again")):
             found = student.gradients(values[f"v{at}"], inputs)

@@ -77,7 +77,9 @@ class Model:
     def __call__(self, batch):
         entries = [self.read(entry) for entry in batch] if isinstance(batch, list | tuple) else None
         if entries is None or None in entries:
-            raise RuntimeError("the model takes a list of entries (request, start, tokens), tokens a list")
+            raise RuntimeError(
+                "the model takes a list of entries (request, start, tokens), tokens a list that is not empty"
+            )
         if not entries:
             raise RuntimeError("a step without entries does not call the model; it was called with none")
         numbers = [request for request, _, _ in entries]

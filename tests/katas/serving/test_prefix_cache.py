@@ -18,6 +18,7 @@ KATA = Kata(
     source="Zheng et al. 2024, SGLang, RadixAttention",
     libraries=("numpy",),
     bank_size=40,
+    free_answers=("lock",),
     hints=(
         "Draw the tree of the example after each call, with the last use and the number of locks beside each "
         "node. Which node is new after lock([1, 2, 3]), and which two numbers does it begin with?",
