@@ -114,28 +114,23 @@ def forbidden_names(kata: Kata) -> list[str]:
 
 def first_use(source: str, names: tuple[str, ...], methods: bool = False) -> tuple[str, int] | None:
     """Return the first of the dotted names that the source uses, and its line, or None. Import aliases are
-    resolved. With `methods`, `value.name` counts as a tensor method unless value is `self` or a module, or
-    the source defines a function or method of that name."""
+    resolved. With `methods`, `value.name` counts as a tensor method unless value is `self` or a module."""
     tree = ast.parse(source)
     aliases = _aliases(tree)
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     wanted = everywhere(names)
     uses = [
         (name, node.lineno)
         for node in ast.walk(tree)
         if isinstance(node, ast.Name | ast.Attribute)
-        for name in (_dotted(node, aliases), _method(node, aliases, own) if methods else "")
+        for name in (_dotted(node, aliases), _method(node, aliases) if methods else "")
         if name in wanted
     ]
     return min(uses, key=lambda use: use[1], default=None)
 
 
-def _method(node: ast.expr, aliases: dict[str, str], own: set[str]) -> str:
-    """Return `torch.Tensor.name` for `value.name` if the value may be a tensor, else an empty text: it is no
-    tensor if one of the source's `own` functions has the name."""
-    if not isinstance(node, ast.Attribute) or node.attr in own:
-        return ""
-    if _dotted(node, aliases).startswith(("self.", "super.")):
+def _method(node: ast.expr, aliases: dict[str, str]) -> str:
+    """Return `torch.Tensor.name` for `value.name` if the value may be a tensor, else an empty text."""
+    if not isinstance(node, ast.Attribute) or _dotted(node, aliases).startswith(("self.", "super.")):
         return ""
     return "" if _chain(node)[0] in aliases else f"torch.Tensor.{node.attr}"
 

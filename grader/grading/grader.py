@@ -264,7 +264,8 @@ class Grader:
         syllabus, the check of agreement with the reference then fails."""
         if not kata.shortcuts or checks[0].status != "passed":
             return checks
-        used = first_use(submission.source, kata.shortcuts, methods=True)
+        may_have_tensors = kata.library == "torch" or "torch" in submission.source
+        used = first_use(submission.source, kata.shortcuts, methods=may_have_tensors)
         if used is None:
             return checks
         note = f"Line {used[1]} uses {used[0]}, which does what this kata is about."

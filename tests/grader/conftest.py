@@ -285,7 +285,7 @@ DOUBLE = {
             source="nowhere",
             hints=("Think of two.",),
             rules=(Rule(("numpy.multiply",), "Write it with an operator."),),
-            shortcuts=("numpy.add",), bank_size=8,
+            shortcuts=("numpy.add", "torch.Tensor.double"), bank_size=8,
         )
 
         @KATA.cases

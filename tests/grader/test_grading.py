@@ -79,6 +79,31 @@ def test_in_a_course_done_by_hand_it_earns_nothing_for_agreement(grade, tiny_cou
     assert report.score == 1000 - agreement.max_score
 
 
+@pytest.mark.parametrize(
+    ("first", "note"),
+    [
+        ("", ""),
+        (
+            "import numpy, torch",
+            "Line 8 uses torch.Tensor.double, which does what this kata is about. The points stand.",
+        ),
+    ],
+)
+def test_a_method_is_that_of_a_tensor_only_where_there_may_be_tensors(grade, first, note):
+    report = grade(
+        f"""{first}
+class Pair:
+    def double(self, x):
+        if isinstance(x, str): raise ValueError
+        return x + x
+
+def double(x):
+    return Pair().double(x)
+"""
+    )
+    assert (report.score, report.checks[0].message) == (1000, note)
+
+
 @pytest.mark.parametrize("mistake", ["triples", "takes_the_size", "forgets_the_first_row", "accepts_text"])
 def test_every_mistake_fails_and_is_named(grade, tiny_course, mistake):
     source = tiny_course.solution(tiny_course.kata_info("double"), "mistakes").read_text()
