@@ -23,7 +23,7 @@ from grader.kata import Arguments, Kata, KataError, Law, hundredths
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
-from grader.worker.student import Call, Calls, CaseFailed, Skip
+from grader.worker.student import Call, Calls, CaseFailed, Skip, without_objects
 
 GRADIENT_CASES = 6
 NUMBERS = {2: "two", 3: "three", 4: "four"}
@@ -221,17 +221,17 @@ def _answered(context: CheckContext, case: Case) -> Observation:
 @builtin_check(corner=None)
 def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     """The result has the dtype that the statement names."""
+    expected = context.expected(case).native
+    if not any(getattr(leaf, "shape", ()) for leaf in leaves(expected)):
+        raise Skip  # Python numbers have no dtype
     try:
-        expected, seen = context.expected(case), context.observe(case)
-        every = _leaves(seen, expected.native, seen.observed)
+        seen = context.observe(case)
+        every = _leaves(seen, expected, seen.observed)
     except CaseFailed as failed:
         if failed.is_refusal:
             raise Skip(f"{CALL_FAILS}, or its result has another structure") from None
         raise
-    leaves = [leaf for leaf in every if getattr(leaf[1], "shape", ())]
-    if not leaves:
-        raise Skip  # Python numbers have no dtype
-    for name, wanted, got in leaves:
+    for name, wanted, got in [leaf for leaf in every if getattr(leaf[1], "shape", ())]:
         have, due = _dtype_or_type(got), dtype_name(wanted)
         if have != due:
             text = f"{name} is {have}; it must be {due}.{widening(context.kata.library, have, due)}"
@@ -373,7 +373,8 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
     with context.student.pretending_device() as fake:
         seen = context.ask(case.arguments, first.calls.requests)
     if isinstance(seen.failure, SubmissionFailed):
-        why = _device_failure(seen.failure, plain is not None, context.kata, case.arguments)
+        works = plain is not None and (seen.failure.met_the_cpu or _works_without_gradients(context, case))
+        why = _device_failure(seen.failure, works, context.kata, case.arguments)
         raise CaseFailed(why, seen.calls)
     if isinstance(seen.failure, Skip):
         raise seen.failure
@@ -410,15 +411,22 @@ def _device_failure(
     return Skip(CALL_FAILS)
 
 
+def _works_without_gradients(context: CheckContext, case: Case) -> bool:
+    """Return whether the call works on the CPU with gradients off, as they are on the fake device."""
+    with context.student.in_grad_mode(False):
+        return not isinstance(context.ask(case.arguments).failure, SubmissionFailed)
+
+
 def _require_same_answer(context: CheckContext, case: Case, plain: dict[str, Any], seen: Observation) -> None:
     """Raise CaseFailed if the answer seen on another device differs from the plain one, or if each call gives
     another answer."""
     tolerance = case.precision.tolerance(context.kata.roundings)
-    found = first_difference(plain, seen.values, tolerance)
+    plain = without_objects(plain)
+    found = first_difference(plain, without_objects(seen.values), tolerance)
     if not found:
         return
     again = context.ask(case.arguments)
-    if first_difference(plain, again.observed, tolerance):
+    if first_difference(plain, without_objects(again.observed), tolerance):
         raise seen.complaint("The answer is another one at each call, so nothing can be said of the device.")
     raise seen.complaint(
         "With the inputs on another device than the CPU, the answer is another one than on the CPU.",
