@@ -173,6 +173,7 @@ def everywhere(forbidden: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
 
 
+LIBRARIES = ("numpy", "torch")
 MAX_BYTES = 1 << 20
 LFS = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
 LONGEST_LINE = 100  # characters that are shown of a line with a syntax error
@@ -235,15 +236,15 @@ class Submission:
 
 def library_of(info: KataInfo, source: str) -> str:
     """Return PyTorch if a source uses that and not NumPy, and the kata may be answered in it; else the kata's
-    own library, also for a source that is no Python. A package that is imported and never named is not used,
-    if another one is."""
+    own library, also for a source that is no Python. One of the two that is imported and never named is not
+    used, if the other one is."""
     if len(info.libraries) < 2 or "torch" not in source:
         return info.library
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return info.library
-    imported = _imported(tree)
+    imported = {name: package for name, package in _imported(tree).items() if package in LIBRARIES}
     named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     used = {package for name, package in imported.items() if name in named} or {*imported.values()}
     return "torch" if "torch" in used and "numpy" not in used else info.library
