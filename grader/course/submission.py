@@ -48,6 +48,7 @@ WORDS = (
 )
 #: The same in texts that are not the statement, which names no arguments of library functions.
 ARGUMENTS = ((r"\bkeepdims\b", "keepdim"), (r"\baxis=", "dim="), (r"\bnp\.", "torch."))
+OF_NUMPY = re.compile(r"\s+\(in\s+NumPy\b[^()]*(?:\([^()]*\)[^()]*)*\)")
 DESCRIBED = re.compile(r"\b(bool|u?int\d+|b?float\d+|complex\d+) (?=\((?:[a-z_]+=)?\d|\(\))")
 SENTENCE = re.compile(r"(?<=\.) +(?=[A-Z])")
 
@@ -70,8 +71,9 @@ def statement_in_torch(statement: str) -> str:
 
 
 def text_in_torch(text: str) -> str:
-    """Return a hint, a sentence on a mistake or one of the grader's messages in PyTorch's words."""
-    return shape_in_torch(_in_torch(text, (*WORDS, *ARGUMENTS)))
+    """Return a hint, a sentence on a mistake or one of the grader's messages in PyTorch's words. What stands
+    in brackets that begin with `in NumPy` is left out."""
+    return shape_in_torch(_in_torch(OF_NUMPY.sub("", text), (*WORDS, *ARGUMENTS)))
 
 
 def shape_in_torch(text: str) -> str:

@@ -121,6 +121,7 @@ def test_a_sentence_on_a_function_of_numpy_alone_is_left_out():
         ),
         ("It must be float32 (the default).", "It must be float32 (the default)."),
         ("np.zeros(3) is float64.", "torch.zeros(3) is float64."),
+        ("Check casts (in NumPy, scalars such as np.sqrt(4)).", "Check casts."),
     ],
 )
 def test_texts_speak_of_pytorch(text, said):
