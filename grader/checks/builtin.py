@@ -373,8 +373,9 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
     with context.student.pretending_device() as fake:
         seen = context.ask(case.arguments, first.calls.requests)
     if isinstance(seen.failure, SubmissionFailed):
-        works = plain is not None and (seen.failure.met_the_cpu or _works_without_gradients(context, case))
-        why = _device_failure(seen.failure, works, context.kata, case.arguments)
+        why = _device_failure(seen.failure, plain is not None, context.kata, case.arguments)
+        if isinstance(why, ExpectationFailed) and not seen.failure.met_the_cpu:
+            _require_to_work_without_gradients(context, case)
         raise CaseFailed(why, seen.calls)
     if isinstance(seen.failure, Skip):
         raise seen.failure
@@ -411,10 +412,11 @@ def _device_failure(
     return Skip(CALL_FAILS)
 
 
-def _works_without_gradients(context: CheckContext, case: Case) -> bool:
-    """Return whether the call works on the CPU with gradients off, as they are on the fake device."""
+def _require_to_work_without_gradients(context: CheckContext, case: Case) -> None:
+    """Raise Skip if the call raises on the CPU with gradients off, as they are on the fake device."""
     with context.student.in_grad_mode(False):
-        return not isinstance(context.ask(case.arguments).failure, SubmissionFailed)
+        if isinstance(context.ask(case.arguments).failure, SubmissionFailed):
+            raise Skip("the calls of this check record no gradients, and then the code raises")
 
 
 def _require_same_answer(context: CheckContext, case: Case, plain: dict[str, Any], seen: Observation) -> None:
