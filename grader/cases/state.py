@@ -16,7 +16,7 @@ from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves
 from grader.values.comparison import Difference, Tolerance, first_difference
 from grader.worker.protocol.codec import Handle
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import Call, Calls, KeptCalls, RemoteObject, Student
+from grader.worker.student import Call, Calls, KeptCalls, RemoteObject, Student, without_objects
 
 SWITCHES = ("train", "eval", "double", "float")  # methods that change how a module answers
 PLAIN_CASES = 3
@@ -278,7 +278,7 @@ def _difference(
     kind: str, expected: Any, got: Any, tolerance: Tolerance, in_float32: bool = False
 ) -> Iterator[Change]:
     pair = (_in_float32(expected), _in_float32(got)) if in_float32 else (expected, got)
-    found = first_difference(*pair, tolerance)
+    found = first_difference(without_objects(pair[0]), without_objects(pair[1]), tolerance)
     dtypes = _dtypes(expected), _dtypes(got)
     if found:
         yield kind, SENTENCES[kind], found

@@ -24,7 +24,7 @@ from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arra
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
 from grader.worker.protocol.codec import TensorOutline
-from grader.worker.student import Call, Calls, CaseFailed, Skip
+from grader.worker.student import Call, Calls, CaseFailed, Skip, without_objects
 
 GRADIENT_CASES = 6
 NUMBERS = {2: "two", 3: "three", 4: "four"}
@@ -229,9 +229,10 @@ def _answered(context: CheckContext, case: Case) -> Observation:
 @builtin_check(corner=None, needs=_has_axes)
 def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     """The result has the dtype that the statement names."""
+    expected = context.expected(case).native
     try:
-        expected, seen = context.expected(case), context.observe(case)
-        every = _leaves(seen, expected.native, seen.observed)
+        seen = context.observe(case)
+        every = _leaves(seen, expected, seen.observed)
     except CaseFailed as failed:
         if failed.is_refusal:
             raise Skip(f"{CALL_FAILS}, or its result has another structure") from None
@@ -381,6 +382,8 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
         seen = context.ask(case.arguments, first.calls.requests)
     if isinstance(seen.failure, SubmissionFailed):
         why = _device_failure(seen.failure, plain is not None, context.kata, case.arguments)
+        if isinstance(why, ExpectationFailed) and not seen.failure.met_the_cpu:
+            _require_to_work_without_gradients(context, case)
         raise CaseFailed(why, seen.calls)
     if isinstance(seen.failure, Skip):
         raise seen.failure
@@ -422,15 +425,23 @@ def _device_failure(
     return Skip(CALL_FAILS)
 
 
+def _require_to_work_without_gradients(context: CheckContext, case: Case) -> None:
+    """Raise Skip if the call raises on the CPU with gradients off, as they are on the fake device."""
+    with context.student.in_grad_mode(False):
+        if isinstance(context.ask(case.arguments).failure, SubmissionFailed):
+            raise Skip("the calls of this check record no gradients, and then the code raises")
+
+
 def _require_same_answer(context: CheckContext, case: Case, plain: dict[str, Any], seen: Observation) -> None:
     """Raise CaseFailed if the answer seen on another device differs from the plain one, or if each call gives
     another answer."""
     tolerance = case.precision.tolerance(context.kata.roundings)
-    found = first_difference(plain, seen.values, tolerance)
+    plain = without_objects(plain)
+    found = first_difference(plain, without_objects(seen.values), tolerance)
     if not found:
         return
     again = context.ask(case.arguments)
-    if first_difference(plain, again.observed, tolerance):
+    if first_difference(plain, without_objects(again.observed), tolerance):
         raise seen.complaint("The answer is another one at each call, so nothing can be said of the device.")
     raise seen.complaint(
         "With the inputs on another device than the CPU, the answer is another one than on the CPU.",

@@ -69,6 +69,10 @@ SLIPS = [
         re.compile(r"'(?:list|tuple)' object has no attribute '(?:shape|ndim|dtype|sum|mean|T|reshape)'"),
         "A list is no array; `np.array` or `torch.tensor` makes one of it.",
     ),
+    (
+        re.compile(r"to be Long or Byte, but got Int|index tensor of type LongTensor|be Long but got Int"),
+        "The ids may be of any integer dtype; `.long()` makes int64 of them, which this function asks for.",
+    ),
 ]
 KEEPDIMS = " Is `keepdims=True` missing where the axis was summed up?"
 NO_DEBUGGER = "`breakpoint()` needs a keyboard, and there is none here: print the values instead."

@@ -74,8 +74,8 @@ def general(
 @general()
 def widens_to_float64(right: Right, args: Any, kwargs: Any, _: Kept) -> Any:
     """float32 comes back as float64, twice the memory: something on the way is float64 and widens the rest.
-    Check casts, arrays made without a dtype, and NumPy's scalars such as np.sqrt(4). A Python float widens
-    nothing.
+    Check casts, and arrays made without a dtype (in NumPy also scalars, such as np.sqrt(4)). A Python float
+    widens nothing.
     """
     return _each(lambda x: _cast(x, "float64") if _is_float(x) else x, right(*args, **kwargs))
 

@@ -48,6 +48,7 @@ WORDS = (
 )
 #: The same in texts that are not the statement, which names no arguments of library functions.
 ARGUMENTS = ((r"\bkeepdims\b", "keepdim"), (r"\baxis=", "dim="), (r"\bnp\.", "torch."))
+OF_NUMPY = re.compile(r"\s+\(in\s+NumPy\b[^()]*(?:\([^()]*\)[^()]*)*\)")
 DESCRIBED = re.compile(r"\b(bool|u?int\d+|b?float\d+|complex\d+) (?=\((?:[a-z_]+=)?\d|\(\))")
 SENTENCE = re.compile(r"(?<=\.) +(?=[A-Z])")
 
@@ -70,8 +71,9 @@ def statement_in_torch(statement: str) -> str:
 
 
 def text_in_torch(text: str) -> str:
-    """Return a hint, a sentence on a mistake or one of the grader's messages in PyTorch's words."""
-    return shape_in_torch(_in_torch(text, (*WORDS, *ARGUMENTS)))
+    """Return a hint, a sentence on a mistake or one of the grader's messages in PyTorch's words. What stands
+    in brackets that begin with `in NumPy` is left out."""
+    return shape_in_torch(_in_torch(OF_NUMPY.sub("", text), (*WORDS, *ARGUMENTS)))
 
 
 def shape_in_torch(text: str) -> str:
@@ -173,6 +175,7 @@ def everywhere(forbidden: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
 
 
+LIBRARIES = ("numpy", "torch")
 MAX_BYTES = 1 << 20
 LFS = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
 LONGEST_LINE = 100  # characters that are shown of a line with a syntax error
@@ -235,15 +238,15 @@ class Submission:
 
 def library_of(info: KataInfo, source: str) -> str:
     """Return PyTorch if a source uses that and not NumPy, and the kata may be answered in it; else the kata's
-    own library, also for a source that is no Python. A package that is imported and never named is not used,
-    if another one is."""
+    own library, also for a source that is no Python. One of the two that is imported and never named is not
+    used, if the other one is."""
     if len(info.libraries) < 2 or "torch" not in source:
         return info.library
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return info.library
-    imported = _imported(tree)
+    imported = {name: package for name, package in _imported(tree).items() if package in LIBRARIES}
     named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     used = {package for name, package in imported.items() if name in named} or {*imported.values()}
     return "torch" if "torch" in used and "numpy" not in used else info.library

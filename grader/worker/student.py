@@ -589,16 +589,16 @@ def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[tuple[
     return [
         (name, before)
         for name, before, now in pairs
-        if first_difference(_without_objects(before), _without_objects(now), Tolerance(terms=0))
+        if first_difference(without_objects(before), without_objects(now), Tolerance(terms=0))
     ]
 
 
-def _without_objects(value: Any) -> Any:
+def without_objects(value: Any) -> Any:
     """Return the value with None in place of objects and functions, which have no bits to compare."""
     if type(value) in (list, tuple):
-        return [_without_objects(item) for item in value]
+        return [without_objects(item) for item in value]
     if type(value) is dict:
-        return {key: _without_objects(item) for key, item in value.items()}
+        return {key: without_objects(item) for key, item in value.items()}
     stays = isinstance(value, Handle | RemoteObject) or (callable(value) and not hasattr(value, "shape"))
     return None if stays else value
 

@@ -307,6 +307,19 @@ def test_an_error_on_the_cpu_too_skips_the_check(grade):
     assert "stays_on_the_device" in {check.name for check in report.checks if check.status == "skipped"}
 
 
+@pytest.mark.slow
+def test_an_error_without_gradients_says_nothing_of_the_device(grade):
+    body = "x = x.detach().requires_grad_(True); x.sum().backward(); return x - x.mean(-1, keepdim=True)"
+    report = grade(center(body), "center")
+    assert "stays_on_the_device" in {check.name for check in report.checks if check.status == "skipped"}
+
+
+@pytest.mark.slow
+def test_answers_in_bfloat16_differ_from_no_other_call(grade):
+    report = grade(center("return ((x - x.mean(-1, keepdim=True)) * self.scale).bfloat16()"), "center")
+    assert not failed(report) & {"stays_on_the_device", "earlier_calls_change_nothing"}
+
+
 RIGHT_AT_FIRST = """
 import torch
 seen = set()

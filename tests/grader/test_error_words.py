@@ -63,6 +63,8 @@ def test_everyday_slips_in_pytorch_are_said_in_words():
     assert raised(lambda: x - x.max(dim=-1)).startswith(pair)
     assert raised(lambda: x.max(dim=-1).exp()).startswith(pair)
     assert raised(lambda: x > 0 and x < 2).startswith(AND)
+    ids = torch.zeros(2, dtype=torch.int32)
+    assert raised(lambda: torch.nn.functional.cross_entropy(x, ids)).startswith("The ids may be of any")
 
 
 def test_pytorchs_product_is_said_in_words():

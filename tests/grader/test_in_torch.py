@@ -54,6 +54,22 @@ def parameters(source):
     return [node.arg for node in ast.walk(ast.parse(source)) if isinstance(node, ast.arg)]
 
 
+# --- which library a file is in ---
+
+
+@pytest.mark.parametrize(
+    ("imports", "library"),
+    [
+        ("import torch\nfrom math import sqrt", "torch"),
+        ("import numpy as np, torch\nfrom math import sqrt", "numpy"),
+        ("from math import sqrt", "numpy"),
+    ],
+)
+def test_a_file_that_imports_torch_alone_is_in_pytorch_though_it_never_names_it(imports, library):
+    source = f"{imports}\n\n\ndef softmax(x, axis=-1):\n    return x.softmax(axis) * sqrt(1)\n"
+    assert library_of(COURSE.kata_info("softmax"), source) == library
+
+
 # --- stubs ---
 
 
@@ -105,6 +121,7 @@ def test_a_sentence_on_a_function_of_numpy_alone_is_left_out():
         ),
         ("It must be float32 (the default).", "It must be float32 (the default)."),
         ("np.zeros(3) is float64.", "torch.zeros(3) is float64."),
+        ("Check casts (in NumPy, scalars such as np.sqrt(4)).", "Check casts."),
     ],
 )
 def test_texts_speak_of_pytorch(text, said):

@@ -341,8 +341,8 @@ def ignores_a_mask_of_one_column(q, k, v, mask=None):
 
 @subtle
 def answers_blind_queries_in_float64(q, k, v, mask=None):
-    """float32 comes back as float64 where nothing is visible at all: np.zeros makes float64. Give it the
-    dtype of the inputs.
+    """float32 comes back as float64 where nothing is visible at all: the zeros are float64 (in NumPy,
+    np.zeros makes them so). Give them the dtype of the inputs.
     """
     if mask is None or mask.any():
         return _attend(q, k, v, mask)

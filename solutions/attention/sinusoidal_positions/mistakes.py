@@ -156,7 +156,7 @@ def fails_for_an_odd_width(seq_len, d_model):
 
 @subtle
 def returns_float32(seq_len, d_model):
-    """The table is float32: half of the digits are gone. float64 is asked for, NumPy's own."""
+    """The table is float32: half of the digits are gone. float64 is asked for."""
     return _right(seq_len, d_model).astype(np.float32)
 
 

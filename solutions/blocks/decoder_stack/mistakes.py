@@ -598,9 +598,9 @@ def forgets_relu(x, memory, layers, num_heads):
 
 @subtle
 def widens_float32(x, memory, layers, num_heads):
-    """The numbers are right and float32 has become float64. np.sqrt of an integer is a float64 scalar, and
-    under NumPy 2 that widens every array it meets. Take the root with math.sqrt or `** 0.5`; check masks
-    made by np.ones or np.zeros as well."""
+    """The numbers are right and float32 has become float64 (in NumPy, np.sqrt of an integer is a float64
+    scalar, which widens every array it meets). Take the root with math.sqrt or `** 0.5`; check masks that
+    are made without a dtype as well."""
     return _stack(x, memory, layers, num_heads, attend=_with(_attend, scale=np.sqrt(x.shape[1] // num_heads)))
 
 

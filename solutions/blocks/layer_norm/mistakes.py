@@ -24,6 +24,13 @@ def adds_eps_to_the_standard_deviation(x, gamma, beta, eps=1e-5):
     return gamma * centred / (x.std(axis=-1, keepdims=True) + eps) + beta
 
 
+def takes_the_unbiased_deviation_and_adds_eps(x, gamma, beta, eps=1e-5):
+    """Every result is a little too small: the squares were divided by d_model - 1, and eps was added after
+    the root, as in the Annotated Transformer. The variance is their plain average, and eps belongs to it."""
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return gamma * centred / (x.std(axis=-1, ddof=1, keepdims=True) + eps) + beta
+
+
 @subtle
 def forgets_eps(x, gamma, beta, eps=1e-5):  # noqa: ARG001 - the mistake
     """Rows with a small spread come out too large, and a row of equal numbers would be 0 / 0. Nothing is

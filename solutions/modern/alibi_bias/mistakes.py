@@ -214,7 +214,7 @@ class computes_slopes_in_float32:
 
 @subtle
 class returns_float32:
-    """The slopes and the bias are float32: half of the digits are gone. float64 is asked for, NumPy's own."""
+    """The slopes and the bias are float32: half of the digits are gone. float64 is asked for."""
 
     alibi_slopes = staticmethod(lambda num_heads: _joined(num_heads).astype(np.float32))
 
@@ -351,8 +351,8 @@ def accepts_too_few_keys(num_heads, query_len, key_len=None):
 
 @subtle
 def refuses_only_zero_keys(num_heads, query_len, key_len=None):
-    """No keys at all raise an error, but one key for two queries gives a bias: every length below that of the
-    queries has to be refused, not 0 alone.
+    """One key for two queries gives a bias: every length below that of the queries has to be refused, not 0
+    alone.
     """
     if key_len == 0:
         raise ValueError("no keys")

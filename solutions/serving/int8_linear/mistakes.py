@@ -282,7 +282,7 @@ def adds_a_billionth_to_the_scale(x):
 @subtle
 def widens_the_scale(x):
     """The scale of float32 numbers is float64: something on the way widens it. It has the dtype of x; check
-    NumPy scalars and arrays that are made without a dtype."""
+    casts, and arrays that are made without a dtype (in NumPy also scalars)."""
     q, scale = _quantize(x)
     return q, scale.astype(np.float64)
 
@@ -387,8 +387,8 @@ def keeps_an_axis_for_a_single_vector(x, w_q, w_scale):
 
 @subtle
 def widens_the_result(x, w_q, w_scale):
-    """float32 comes back as float64: in NumPy int32 times float32 is float64. The result has the dtype of
-    x."""
+    """float32 comes back as float64: something on the way widens it (in NumPy, int32 times float32 is
+    float64). The result has the dtype of x."""
     q, scale = _quantize(x)
     return (_sums(q, w_q) * scale * w_scale[:, 0]).astype(np.float64)
 

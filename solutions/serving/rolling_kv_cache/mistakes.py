@@ -243,6 +243,16 @@ class keeps_every_token(_Cache):
 
 
 @subtle
+class keeps_every_token_for_a_window_of_one(_Cache):
+    """Right but for a window of 1, where memory grows and all tokens are returned: window - 1 tokens are kept
+    by a slice from 1 - window on, and from 0 on it takes all. Check what is kept where it should be nothing.
+    """
+
+    def kept(self, joined):
+        return joined[:, :, 1 - self.window :].clone()
+
+
+@subtle
 class keeps_every_token_and_returns_the_last(_Cache):
     """The results and each step's tensors are right, and the cache holds every token that it was given: a
     list of pieces is never shortened.

@@ -334,8 +334,8 @@ def scales_in_place(gradients, max_norm):
 
 @subtle
 def widens_to_float64(gradients, max_norm):
-    """float32 comes back as float64, twice the memory: the factor is a NumPy float64, which widens an array.
-    Make it a Python float, or cast."""
+    """float32 comes back as float64, twice the memory: the factor is float64, and not a Python float (in
+    NumPy a scalar widens an array as well). Make it a Python float, or cast."""
     clipped, norm = _clip(gradients, max_norm)
     return [None if g is None else g * np.float64(1) for g in clipped], norm
 
