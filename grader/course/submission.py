@@ -21,9 +21,12 @@ import ast
 import hashlib
 import json
 import re
+import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -174,6 +177,7 @@ def everywhere(forbidden: Iterable[str]) -> frozenset[str]:
 
 
 MAX_BYTES = 1 << 20
+MOST_IN_STRINGS = 1_000_000_000  # characters times expressions of f-strings: a second of parsing, or less
 LFS = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
 LONGEST_LINE = 100  # characters that are shown of a line with a syntax error
 
@@ -409,8 +413,24 @@ def read_bytes(
 
 def decoded(data: bytes, label: str) -> str:
     """Return the source in a Python file, as Python decodes it. Raises Unreadable if it cannot be decoded, is
-    too large, or is what Git LFS leaves in place of a file."""
-    return _decoded(data, label, MAX_BYTES, source_text)
+    too large, takes minutes to parse, or is what Git LFS leaves in place of a file."""
+    text = _decoded(data, label, MAX_BYTES, source_text)
+    if _is_slow_to_parse(text):
+        raise Unreadable(f"{label} has f-strings with too many expressions; write them as several strings.")
+    return text
+
+
+def _is_slow_to_parse(source: str) -> bool:
+    """Return whether the f-strings of a source keep Python before 3.12 busy, which searches the whole string
+    for each expression in it."""
+    if len(source) * source.count("{") <= MOST_IN_STRINGS:
+        return False
+    steps = 0
+    with suppress(tokenize.TokenError, SyntaxError):  # Python reads no further either
+        for token in tokenize.generate_tokens(StringIO(source).readline):
+            if token.type == tokenize.STRING and "f" in token.string.partition(token.string[-1])[0].lower():
+                steps += len(token.string) * token.string.count("{")
+    return steps > MOST_IN_STRINGS
 
 
 def utf8(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
