@@ -415,22 +415,22 @@ def decoded(data: bytes, label: str) -> str:
     """Return the source in a Python file, as Python decodes it. Raises Unreadable if it cannot be decoded, is
     too large, takes minutes to parse, or is what Git LFS leaves in place of a file."""
     text = _decoded(data, label, MAX_BYTES, source_text)
-    if _is_slow_to_parse(text):
-        raise Unreadable(f"{label} has f-strings with too many expressions; write them as several strings.")
+    _require_quick_to_parse(text, label)
     return text
 
 
-def _is_slow_to_parse(source: str) -> bool:
-    """Return whether the f-strings of a source keep Python before 3.12 busy, which searches the whole string
-    for each expression in it."""
+def _require_quick_to_parse(source: str, label: str) -> None:
+    """Raise Unreadable for f-strings that keep Python before 3.12 busy, which searches the whole string for
+    each expression in it."""
     if len(source) * source.count("{") <= MOST_IN_STRINGS:
-        return False
+        return
     steps = 0
     with suppress(tokenize.TokenError, SyntaxError):  # Python reads no further either
         for token in tokenize.generate_tokens(StringIO(source).readline):
             if token.type == tokenize.STRING and "f" in token.string.partition(token.string[-1])[0].lower():
                 steps += len(token.string) * token.string.count("{")
-    return steps > MOST_IN_STRINGS
+    if steps > MOST_IN_STRINGS:
+        raise Unreadable(f"{label} has f-strings with too many expressions; write them as several strings.")
 
 
 def utf8(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
@@ -542,6 +542,8 @@ def answer_to(kata_name: str, cells: Iterable[Cell]) -> str | None:
     own = [code for marked, named, code in opened if kata_name == (named or marked)]
     if sum(map(len, own)) > MOST_SOURCE:
         raise Unreadable(f"The cells of {kata_name} hold more than {MOST_SOURCE >> 10} KiB of code.")
+    for code in own:
+        _require_quick_to_parse(code, f"The cell of {kata_name}")
     answers = list(map(code_of, own))
     written = [answer for answer in answers if len(answer) > LARGEST_STUB or not is_unwritten(answer)]
     return next(iter((written or answers)[-1:]), None)

@@ -1,5 +1,6 @@
 """A file is read and parsed without running it, and is rejected with one sentence if it is invalid."""
 
+import json
 import os
 import sys
 import textwrap
@@ -7,7 +8,7 @@ import time
 
 import pytest
 
-from grader.course.submission import MAX_BYTES, SubmissionRejected, read_submission
+from grader.course.submission import MAX_BYTES, SubmissionRejected, read_from_notebook, read_submission
 
 
 @pytest.fixture
@@ -69,6 +70,15 @@ def test_f_strings_that_would_be_parsed_for_minutes_are_refused_at_once(read, en
     sentence = "mine.py has f-strings with too many expressions; write them as several strings."
     assert refusal(read, b"x = f'" + b"{1}" * 340_000 + end.encode() + b"\n") == sentence
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python parses f-strings in linear time")
+def test_f_strings_of_a_notebook_are_refused_as_well(info, tmp_path):
+    source = "%%kata double\nx = f'" + "{1}" * 80_000 + "'\n"
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell], "nbformat": 4, "metadata": {}}))
+    sentence = "The cell of double has f-strings with too many expressions; write them as several strings."
+    assert refusal(read_from_notebook, info, tmp_path / "a.ipynb") == sentence
 
 
 def test_many_short_f_strings_and_a_long_table_are_read(read):
