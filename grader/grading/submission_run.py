@@ -206,7 +206,7 @@ def judge_submission(
 def _meant(name: str, source: str) -> str:
     """Return which function or class of the source may be meant by a name that it lacks, as a question."""
     found = re.findall(r"^(?:def|class) (\w{1,80})", source, re.MULTILINE)
-    near = difflib.get_close_matches(name, found, n=1)
+    near = difflib.get_close_matches(name, [other for other in found if other != name], n=1)
     return f" Did you mean it by `{near[0]}`?" if near else ""
 
 
