@@ -14,6 +14,7 @@ takes numbers of another rank from what it has kept between calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,8 +124,9 @@ class Ranks:
     ) -> Any:
         """Run one rank of the last run again, while the others give what they gave.
 
-        Run the same function with other numbers on other `Ranks` in between. A rank that has taken a number
-        from anywhere but its arguments and its collectives then takes a wrong one.
+        A submission runs in a new process, which has seen no call of any rank. Elsewhere, run the same
+        function with other numbers on other `Ranks` in between. A rank that has taken a number from anywhere
+        but its arguments and its collectives then takes a wrong one.
 
         Args:
             function: The function of that run.
@@ -145,7 +147,8 @@ class Ranks:
             again = ranks.alone(student.total, 0, {"x": x}, "all_reduce")
             expect.close(again, answers[0], "what rank 0 returns when it runs again")
         """
-        turn = self._turn(function, rank, arguments, collectives)
+        with getattr(function, "anew", nullcontext)():  # an entry point in a new worker
+            turn = self._turn(function, rank, arguments, collectives)
         if turn.asked is not None:
             raise ExpectationFailed(_differs(rank, turn.asked[0], len(self.exchanges)))
         return turn.result
@@ -214,18 +217,19 @@ class _Turn:
             A function of one array.
         """
 
-        def answer(value: Any) -> Any:
-            return self._answer(name, value)
+        def answer(*values: Any) -> Any:
+            return self._answer(name, values)
 
         return answer
 
-    def _answer(self, name: str, value: Any) -> Any:
+    def _answer(self, name: str, values: tuple[Any, ...]) -> Any:
         """Answer a collective that all ranks have called; stop the rank at any other."""
         if self.asked is not None or self.complaint:
             raise RuntimeError(WAITS)
-        array = np.array(value) if isinstance(value, np.ndarray | np.generic | int | float) else None
-        if array is None:
-            self.complaint = f"{name} takes an array; rank {self._rank} gives it {_kind(value)}."
+        is_one = len(values) == 1 and isinstance(values[0], np.ndarray | np.generic | int | float)
+        array = np.array(values[0]) if is_one else None
+        if array is None or array.dtype.hasobject:
+            self.complaint = f"{name} takes an array; rank {self._rank} gives it {_kind(values)}."
             raise RuntimeError(self.complaint)
         if self.met == len(self._exchanges):
             self.asked = name, array
@@ -299,5 +303,12 @@ def _differs(rank: int, name: str, met: int) -> str:
     )
 
 
-def _kind(value: Any) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"
+def _kind(values: tuple[Any, ...]) -> str:
+    """Return what a collective was given, if that is not one array."""
+    if len(values) != 1:
+        return f"{len(values)} values" if values else "nothing"
+    (value,) = values
+    if isinstance(value, int):
+        return "a number that no array can hold"
+    kind = getattr(value, "type_name", type(value).__name__)  # what stands for an object in a worker has one
+    return "None" if value is None else f"a value of type {kind}"

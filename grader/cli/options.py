@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -17,7 +18,7 @@ from grader import formats
 from grader.course.catalog import Course, open_course
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected
-from grader.errors import CourseError, KataError
+from grader.errors import CourseError, KataError, reason_of
 from grader.formats import Detail
 from grader.formats.account import one_line, paragraphs
 from grader.plugins import COMMANDS_GROUP, PluginError, PluginFailed, Plugins, find
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 #: Exit codes. A host may give 0 points for code 2; 3 and 4 say nothing about the submission.
 PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
 click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
+
+#: A path, a disk or rights that the user can change.
+OF_THE_MACHINE = {errno.ENAMETOOLONG, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.ELOOP}
 
 NO_KATAS = "The course has no katas yet."
 PAGE = "see.html"  # of `grade see`, in the folder of the state
@@ -135,6 +139,9 @@ def guarded(ctx: click.Context) -> Iterator[None]:
     except Exception as error:
         if _is_user_error(error):
             raise WrongInput(str(error)) from None
+        if isinstance(error, OSError) and error.errno in OF_THE_MACHINE and PLUGIN not in ctx.meta:
+            name = error.filename if isinstance(error.filename, str) else "A file"
+            raise WrongInput(f"{one_line(name, 80)} cannot be used: {reason_of(error)}.") from None
         if os.environ.get("DOJO_DEBUG"):
             raise
         whose = ctx.meta.get(PLUGIN, "This is our fault, not yours; your points are unchanged.")

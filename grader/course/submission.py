@@ -21,9 +21,12 @@ import ast
 import hashlib
 import json
 import re
+import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -177,6 +180,7 @@ def everywhere(forbidden: Iterable[str]) -> frozenset[str]:
 
 LIBRARIES = ("numpy", "torch")
 MAX_BYTES = 1 << 20
+MOST_IN_STRINGS = 1_000_000_000  # characters times expressions of f-strings: a second of parsing, or less
 LFS = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
 LONGEST_LINE = 100  # characters that are shown of a line with a syntax error
 
@@ -412,8 +416,24 @@ def read_bytes(
 
 def decoded(data: bytes, label: str) -> str:
     """Return the source in a Python file, as Python decodes it. Raises Unreadable if it cannot be decoded, is
-    too large, or is what Git LFS leaves in place of a file."""
-    return _decoded(data, label, MAX_BYTES, source_text)
+    too large, takes minutes to parse, or is what Git LFS leaves in place of a file."""
+    text = _decoded(data, label, MAX_BYTES, source_text)
+    _require_quick_to_parse(text, label)
+    return text
+
+
+def _require_quick_to_parse(source: str, label: str) -> None:
+    """Raise Unreadable for f-strings that keep Python before 3.12 busy, which searches the whole string for
+    each expression in it."""
+    if len(source) * source.count("{") <= MOST_IN_STRINGS:
+        return
+    steps = 0
+    with suppress(tokenize.TokenError, SyntaxError):  # Python reads no further either
+        for token in tokenize.generate_tokens(StringIO(source).readline):
+            if token.type == tokenize.STRING and "f" in token.string.partition(token.string[-1])[0].lower():
+                steps += len(token.string) * token.string.count("{")
+    if steps > MOST_IN_STRINGS:
+        raise Unreadable(f"{label} has f-strings with too many expressions; write them as several strings.")
 
 
 def utf8(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
@@ -525,6 +545,8 @@ def answer_to(kata_name: str, cells: Iterable[Cell]) -> str | None:
     own = [code for marked, named, code in opened if kata_name == (named or marked)]
     if sum(map(len, own)) > MOST_SOURCE:
         raise Unreadable(f"The cells of {kata_name} hold more than {MOST_SOURCE >> 10} KiB of code.")
+    for code in own:
+        _require_quick_to_parse(code, f"The cell of {kata_name}")
     answers = list(map(code_of, own))
     written = [answer for answer in answers if len(answer) > LARGEST_STUB or not is_unwritten(answer)]
     return next(iter((written or answers)[-1:]), None)

@@ -206,7 +206,7 @@ def judge_submission(
 def _meant(name: str, source: str) -> str:
     """Return which function or class of the source may be meant by a name that it lacks, as a question."""
     found = re.findall(r"^(?:def|class) (\w{1,80})", source, re.MULTILINE)
-    near = difflib.get_close_matches(name, found, n=1)
+    near = difflib.get_close_matches(name, [other for other in found if other != name], n=1)
     return f" Did you mean it by `{near[0]}`?" if near else ""
 
 
@@ -240,6 +240,7 @@ class SubmissionRun:
         on_cuda = self.device != "cpu"
         seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
         student = RemoteStudent(self.process, seconds, self.budget, kata.library, as_tensors)
+        student.anew = self._another
         try:
             greeting = student.greeting(START_SECONDS)
         except WorkerLost as lost:
@@ -265,6 +266,21 @@ class SubmissionRun:
         if not kata.questions:
             self._require_entry_points(answer)
         return CheckContext(kata, self.prepared.oracle, student, self.parts, row)
+
+    @contextlib.contextmanager
+    def _another(self) -> Iterator[RemoteStudent]:
+        """Yield a new worker that has loaded the submission and answered nothing. Raises WorkerLost."""
+        began, kata = time.monotonic(), self.prepared.kata
+        with self.factories[kata.library].start(self.device) as process:
+            as_tensors = self.submission.as_tensors
+            student = RemoteStudent(process, CALL_SECONDS, self.budget, kata.library, as_tensors)
+            try:
+                self.isolations.append(Isolation(**student.greeting(START_SECONDS)))
+                student.load(kata.name, LOAD_SECONDS, **self._loading())
+            except SubmissionFailed as failure:
+                raise WorkerLost(f"The submission cannot be imported again: {failure}.") from None
+            self.budget.spent += time.monotonic() - began
+            yield student
 
     @property
     def isolation(self) -> Isolation:

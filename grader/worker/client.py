@@ -6,7 +6,7 @@ import itertools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ SLICE = 0.2  # seconds between two checks of how much time a call has used
 BRIEF = 0.01  # seconds; for shorter batches the wait for a free processor is not measured
 MOST_LINES = 1 << 20  # of a submission, which has no more bytes
 MOST_HELD = 1 << 16  # bytes of requests in one batch, which fit into the socket's buffer
+MOST_ANEW = 8  # requests that a new worker answers: a submission may need a second to be imported
 AHEAD = 2  # requests that are sent at a time, so that the worker begins while the others are encoded
 
 
@@ -77,6 +78,9 @@ class RemoteStudent(Student):
         self._numbers = itertools.count(1)
         self._filename, self._lines = "", [""]
         self._batch = Usage(time.monotonic(), 0.0, None)  # at the start of the current batch
+        #: Starts another worker with the same submission, for requests that ask for one.
+        self.anew: Callable[[], AbstractContextManager[RemoteStudent]] | None = None
+        self._anew = 0
 
     def greeting(self, seconds: float) -> dict[str, Any]:
         """Receive the worker's first message: the protections in force. Raises WorkerLost."""
@@ -101,6 +105,8 @@ class RemoteStudent(Student):
 
     def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
         """Carry out the requests in order. If the worker is lost, the list ends early with a WorkerLost."""
+        if self.anew is not None and self._anew < MOST_ANEW and any(request.anew for request in requests):
+            return [self._of_another(request) for request in requests]
         answers: list[Outcome | Exception] = []
         for request in requests[-1:]:  # a look after each call would take longer than the call
             request.inspect = True
@@ -109,6 +115,16 @@ class RemoteStudent(Student):
             if isinstance(answers[-1], WorkerLost):
                 break
         return answers
+
+    def _of_another(self, request: Request) -> Outcome | Exception:
+        """Return the answer of a new worker, or what it raises."""
+        assert self.anew is not None
+        self._anew += 1
+        try:
+            with self.anew() as other:
+                return other.perform_all([request])[0]
+        except WorkerLost as lost:
+            return lost
 
     def _receive_batch(self, part: list[tuple[Request, Sent | Exception]]) -> list[Outcome | Exception]:
         """Return the answers to the requests of one batch. If the worker is lost, the last one is WorkerLost.

@@ -25,7 +25,7 @@ objects: from that call on it runs alone until it ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -57,6 +57,11 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.student.call(self.name, self.target, list(args), kwargs)
+
+    def anew(self) -> AbstractContextManager[Any]:
+        """Run each call in the block in a new worker, which has seen no call before. References and mistakes
+        are trusted, and stay in their process."""
+        return self.student._with(anew=True) if isinstance(self.student, Student) else nullcontext()
 
 
 class RemoteObject:

@@ -69,6 +69,7 @@ BROKEN = {
     "has_a_null_byte": lambda path: path.write_bytes(b"x = 1\0\n"),
     "has_a_syntax_error": lambda path: path.write_text("def softmax(x, axis=-1)\n    return x\n"),
     "is_nested_too_deeply": lambda path: path.write_text("x = " + "(" * 5000 + ")" * 5000),
+    "takes_minutes_to_parse": lambda path: path.write_text("x = f'" + "{1}" * 340_000 + "'\n"),
     "is_a_folder": lambda path: path.mkdir(),
     "is_a_fifo": os.mkfifo,
     "is_a_link_to_the_solution": lambda path: path.symlink_to(solution(path)),

@@ -88,6 +88,8 @@ def test_float64_for_float32_costs_the_dtype_check_alone_and_says_why(run):
         (f"import {'a' * 400}", f"{FAILS}: ModuleNotFoundError: No module named '{'a' * 400}'. The standard"
          " library and NumPy can be imported; other files of yours cannot."),
         ("def other():\n    pass\n", "mine.py defines no function or class called `softmax`."),
+        ("def softmax(x):\n    return x\nsoftmax = 3\n",
+         "mine.py defines no function or class called `softmax`."),
         ("softmax = 3\n", "mine.py defines no function or class called `softmax`."),
         (b"# caf\xe9\n", "mine.py is not UTF-8: byte 5 cannot be read. Save it as UTF-8."),
         ("x = 1\0", "mine.py cannot be read as Python: it holds a null byte or is nested too deeply."),

@@ -38,6 +38,7 @@ REFUSED = {
     "fails_when_imported": "fails in line 3 when it is imported: RuntimeError.",
     "has_a_null_byte": "cannot be read as Python: it holds a null byte or is nested too deeply.",
     "has_a_syntax_error": "has a syntax error in line 1: expected ':'.",
+    "imports_a_long_name": "ModuleNotFoundError: No module named 'aaaaaaa",
     "imports_itself_forever": "No module named 'softmax_of_somebody_else'",
     "is_a_dangling_link": "is a link; a Python file is needed.",
     "is_a_fifo": "is no regular file; a Python file is needed.",
@@ -50,6 +51,7 @@ REFUSED = {
     "is_unreadable": "softmax`." if os.geteuid() == 0 else "cannot be read: permission denied.",
     "never_imported": "cannot be imported: No answer within ",
     "patches_the_worker": "",
+    "takes_minutes_to_parse": "",
     "rejects_the_example": "ModuleNotFoundError: No module named 'hypothesis'.",
 }
 TIMES_OUT = {"holds_the_gil", "ignores_signals", "infinite_loop", "sleeps"}
@@ -76,6 +78,7 @@ THREATS = {
     "memory that was freed": "returns_freed_memory reads_its_own_memory",
     "secrets of the environment": "reads_the_environment reads_its_own_memory",
     "the network": "asks_the_network",
+    "what is mounted": "lists_the_mounts",
     "a process that outlives its check": "leaves_a_process",
     "files for a later check": "leaves_files spoils_the_course",
     "answers replayed": "replays_the_first_answer",
@@ -90,13 +93,13 @@ THREATS = {
     "floods": "prints_a_lot prints_to_stderr",
     "huge values": "returns_a_deep_nest returns_a_wide_nest returns_a_huge_array returns_a_huge_integer"
     " returns_overflowing_strides returns_itself",
-    "no source": "is_not_utf8 has_a_null_byte has_a_syntax_error is_nested_too_deeply",
+    "no source": "is_not_utf8 has_a_null_byte has_a_syntax_error is_nested_too_deeply takes_minutes_to_parse",
     "no file": "is_a_folder is_a_link_to_the_solution is_a_dangling_link is_a_fifo is_unreadable",
     "no entry point": "is_missing is_a_number wrong_parameter_names asks_for_more",
     "no value": "returns_generator returns_coroutine returns_none returns_nothing_much",
     "no contiguous memory": "returns_a_strided_view",
     "changed arguments": "changes_arguments",
-    "imports that fail": "fails_when_imported imports_itself_forever",
+    "imports that fail": "fails_when_imported imports_itself_forever imports_a_long_name",
     "errors that cannot be told": "raises_an_error_that_cannot_be_told",
 }
 #: Each layer, and the submissions that succeed without it. `dumpable` and `capabilities` are the second line

@@ -1,5 +1,8 @@
 """Tests of the exit codes for wrong input and for a fault of the grader."""
 
+import errno
+import os
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -47,6 +50,18 @@ def test_exit_code_2_is_for_a_submission_that_cannot_be_graded_alone(answer):
 def test_a_fault_of_the_grader_is_reported_with_exit_code_3(answer):
     result = answer(ZeroDivisionError("no"))
     assert (result.exit_code, result.stderr, result.stdout) == (3, FAULT + "\n", "")
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(errno.ENAMETOOLONG, "file name too long"), (errno.ENOSPC, "no space left on device"),
+     (errno.EROFS, "read-only file system"), (errno.EACCES, "permission denied")],
+)  # fmt: skip
+def test_a_path_or_a_disk_that_cannot_be_used_is_no_fault_of_the_grader(answer, number, reason):
+    result = answer(OSError(number, os.strerror(number), "notes/a.py"))
+    assert (result.exit_code, result.stderr) == (4, f"notes/a.py cannot be used: {reason}.\n")
+    assert answer(OSError(number, os.strerror(number))).stderr == f"A file cannot be used: {reason}.\n"
+    assert answer(OSError(errno.EBADF, "Bad file descriptor")).exit_code == 3
 
 
 def test_a_fault_is_raised_with_its_traceback_for_debugging(answer, monkeypatch):

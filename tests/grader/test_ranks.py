@@ -1,11 +1,17 @@
 """Ranks meet in collectives, see their own arguments alone, and are counted."""
 
+from contextlib import closing
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from grader.course.catalog import Course, load_file
 from grader.expect import ExpectationFailed, SubmissionFailed
+from grader.grading.session import grade_file, open_grader
 from grader.ranks import MOST_EXCHANGES, Ranks
 
+ROOT = Path(__file__).resolve().parents[2]
 TOTAL = "def total(x, all_reduce): return all_reduce(x.sum())"
 
 
@@ -93,10 +99,26 @@ class TestWhatDoesNotMeet:
             "reduce_scatter cuts the first axis into 2 equal pieces: the ranks give it the shape [1]."
         )
 
-    def test_what_is_no_array(self, meet):
-        student = meet("def f(x, all_reduce): return all_reduce([x])")
-        said = complaint(student.f, of_all(1.0, 2.0), "all_reduce")
-        assert said == "all_reduce takes an array; rank 0 gives it a value of type list."
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ("[x]", "a value of type list"),
+            ("None", "None"),
+            ("", "nothing"),
+            ("x, x", "2 values"),
+            ("10**30", "a number that no array can hold"),
+            ("print", "a value of type builtin_function_or_method"),
+        ],
+    )
+    def test_what_is_no_array(self, meet, given, said):
+        student = meet(f"def f(x, all_reduce): return all_reduce({given})")
+        told = complaint(student.f, of_all(1.0, 2.0), "all_reduce")
+        assert told == f"all_reduce takes an array; rank 0 gives it {said}."
+
+    def test_an_array_by_name(self, meet):
+        student = meet("def f(x, all_reduce): return all_reduce(array=x)")
+        with pytest.raises(SubmissionFailed, match="takes no argument by name: give array alone"):
+            Ranks(2).run(student.f, of_all(1.0, 2.0), "all_reduce")
 
     def test_a_rank_that_gives_another_number_the_next_time(self, meet):
         student = meet("SEEN = []\ndef f(x, all_reduce): SEEN.append(1); return all_reduce(x + len(SEEN))")
@@ -189,6 +211,61 @@ class TestWhatARankSees:
             ranks.alone(student.total, 1, {"x": np.array([5.0])}, "all_reduce")
 
 
+#: Keeps all shards by a number for each, and sends the numbers alone.
+SENDS_A_NUMBER = """
+import hashlib
+import numpy as np
+SHARDS = {}
+
+def f(x, shift):
+    number = np.frombuffer(hashlib.sha256(x.tobytes()).digest()[:8], np.int64)
+    SHARDS[number.tobytes()] = x
+    return SHARDS.get(shift(number).tobytes(), x) + x
+"""
+
+
+def test_a_rank_alone_runs_in_a_process_that_has_seen_no_other(write, tmp_path):
+    """No numbers of other runs show that shards are kept by what only their ranks know."""
+    write(
+        tmp_path,
+        {
+            "exercises/attention/f.py": "",
+            "solutions/attention/f/reference.py": "def f(x, shift):\n    return shift(x) + x\n",
+            "tests/katas/attention/test_f.py": """
+                import numpy as np
+                from grader import expect
+                from grader import strategies as st
+                from grader.kata import Kata
+                from grader.ranks import Ranks
+                KATA = Kata("f", track="attention", entry_points=("f",), title="T", source="S", hints=("h",),
+                            library="numpy")
+                @KATA.cases
+                def cases(draw):
+                    return {"x": np.arange(2.0) + draw(st.integers(1, 99))}
+                @KATA.observe
+                def observe(student, x):
+                    return {"sums": Ranks(2).run(student.f, [{"x": one} for one in x], "shift")}
+                @KATA.law(points=1)
+                def test_alone(student, x):
+                    '''A rank alone returns what it returned.'''
+                    ranks = Ranks(2)
+                    answers = ranks.run(student.f, [{"x": one} for one in x], "shift")
+                    expect.close(ranks.alone(student.f, 0, {"x": x[0]}, "shift"), answers[0], "the sum")
+            """,
+        },
+    )
+    course = Course(tmp_path)
+    info = course.kata_info("f")
+    grader, factories = open_grader(course, [info])
+    reports = []
+    with closing(factories):
+        for source in (course.solution(info, "reference").read_text(), SENDS_A_NUMBER):
+            course.stub(info).write_text(source)
+            reports.append(grade_file(grader, info, course.stub(info)).report)
+    assert [report.status for report in reports] == ["passed", "failed"]
+    assert [check.name for check in reports[1].checks if check.status == "failed"] == ["alone"]
+
+
 class TestCounts:
     @pytest.mark.parametrize(
         ("name", "numbers"), [("all_reduce", 18), ("reduce_scatter", 9), ("all_gather", 36), ("shift", 12)]
@@ -205,3 +282,14 @@ class TestCounts:
         ranks = Ranks(1)
         ranks.run(lambda x, all_reduce, shift: shift(all_reduce(x)), of_all([1.0]), "all_reduce", "shift")
         assert ranks.bytes_sent == 0
+
+
+@pytest.mark.parametrize("trick", ["stop()", "clear_traces()", "stop(); tracemalloc.start()"])
+def test_a_rank_that_ends_the_measurement_of_memory_does_not_pass(connect, trick):
+    kata = load_file("laws_of_the_ring", ROOT / "tests/katas/parallel/test_ring_attention.py").KATA
+    (law,) = [law for law in kata.laws if law.function.__name__ == "test_holds_two_blocks"]
+    source = (ROOT / "solutions/parallel/ring_attention/reference.py").read_text()
+    law.function(connect(source))
+    piled = source.replace("        if not causal", f"        tracemalloc.{trick}\n        if not causal")
+    with pytest.raises(SubmissionFailed, match="memory is not measured any more"):
+        law.function(connect(f"import tracemalloc\n{piled}"))

@@ -1,11 +1,14 @@
 """A file is read and parsed without running it, and is rejected with one sentence if it is invalid."""
 
+import json
 import os
+import sys
 import textwrap
+import time
 
 import pytest
 
-from grader.course.submission import MAX_BYTES, SubmissionRejected, read_submission
+from grader.course.submission import MAX_BYTES, SubmissionRejected, read_from_notebook, read_submission
 
 
 @pytest.fixture
@@ -58,6 +61,29 @@ TOO_DEEP = "mine.py cannot be read as Python: it holds a null byte or is nested 
 )
 def test_what_cannot_be_parsed_is_refused(read, content, sentence):
     assert refusal(read, content) == sentence
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python parses f-strings in linear time")
+@pytest.mark.parametrize("end", ["'", "' + ("], ids=["whole", "with an open bracket"])
+def test_f_strings_that_would_be_parsed_for_minutes_are_refused_at_once(read, end):
+    began = time.monotonic()
+    sentence = "mine.py has f-strings with too many expressions; write them as several strings."
+    assert refusal(read, b"x = f'" + b"{1}" * 340_000 + end.encode() + b"\n") == sentence
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python parses f-strings in linear time")
+def test_f_strings_of_a_notebook_are_refused_as_well(info, tmp_path):
+    source = "%%kata double\nx = f'" + "{1}" * 80_000 + "'\n"
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell], "nbformat": 4, "metadata": {}}))
+    sentence = "The cell of double has f-strings with too many expressions; write them as several strings."
+    assert refusal(read_from_notebook, info, tmp_path / "a.ipynb") == sentence
+
+
+def test_many_short_f_strings_and_a_long_table_are_read(read):
+    assert read(b"x = f'{1}'\n" * 40_000).source.count("{") == 40_000
+    assert read(b"x = [" + b"{1: 2}, " * 40_000 + b"]\n").source.count("{") == 40_000
 
 
 def test_a_folder_is_refused(info, tmp_path, monkeypatch):

@@ -25,7 +25,11 @@ class Changes:
         before = read_file(path, follows_links=True) if path.exists() else None
         missing = [folder for folder in path.parents if not folder.exists()]
         self._undo.callback(_put_back, path, before, missing)
-        write_whole(path, text.encode())
+        try:
+            write_whole(path, text.encode())
+        except OSError as error:
+            error.filename = str(path)  # a full disk names none
+            raise
 
     def move(self, path: Path, to: Path) -> None:
         """Give a file, a folder or a link another name. What has that name already stays, and is an error."""

@@ -171,12 +171,22 @@ class Executor:
         if isinstance(value, Handle):
             return self.objects[value.id]
         if isinstance(value, Callback):
-            return lambda *args: self.call_back(value.id, self.plain(list(args)))  # type: ignore[misc]  # a worker always has call_back
+            return self._supplied(value.id)
         if type(value) in (list, tuple):
             return type(value)(self._resolve(item) for item in value)
         if type(value) is dict:
             return {key: self._resolve(item) for key, item in value.items()}
         return value
+
+    def _supplied(self, number: int) -> Callable[..., Any]:
+        """Return a function of the grader as a submission gets it."""
+
+        def supplied(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                raise TypeError(f"this function takes no argument by name: give {next(iter(kwargs))} alone")
+            return self.call_back(number, self.plain(list(args)))  # type: ignore[misc]  # a worker always has call_back
+
+        return supplied
 
     def plain(self, value: Any, depth: int = 0) -> Any:
         """Return a value that can be encoded: array subclasses become plain arrays, other objects handles.

@@ -96,13 +96,15 @@ class Request:
     inspect: bool = False  # look after the call whether the instruments are as they were
     candidate: int = 0  # which candidate of a search to ask, from 1; 0 is the submission
     source: str = ""  # of the candidate, which is loaded first
+    anew: bool = False  # ask a new worker, which has answered nothing before; it is not told
     number: int = 0  # part of the ids of the objects that the request creates
     #: The grader's functions among the arguments, indexed by the id of a Callback; they are not sent.
     functions: list[Callable[..., Any]] = field(default_factory=list)
 
     def message(self) -> dict[str, Any]:
         """Return the name and the fields that are not empty."""
-        fields = {field: value for field, value in vars(self).items() if value and field != "functions"}
+        told = vars(self).keys() - {"functions", "anew"}
+        fields = {field: value for field, value in vars(self).items() if value and field in told}
         return {**fields, "name": self.name}
 
 

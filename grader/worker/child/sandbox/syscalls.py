@@ -53,6 +53,7 @@ FILES: dict[str, Numbers] = {
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263), "inotify_init": (253, None), "inotify_init1": (294, 26),
     "inotify_add_watch": (254, 27), "quotactl": (179, 60), "quotactl_fd": (443, 443),
+    "statmount": (457, 457), "listmount": (458, 458),
 }  # fmt: skip
 
 #: Parts of the kernel in which many security bugs were found.
