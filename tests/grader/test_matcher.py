@@ -128,6 +128,13 @@ def test_an_answer_that_may_be_chosen_is_compared_with_nothing():
         assert ComparedFailure(one).matches(record(other)) == is_free
 
 
+def test_the_key_of_a_key_error_does_not_tell_two_errors_apart():
+    said = ["KeyError: 7", "KeyError: <answer.Node object at 0x7f3a> (line 3)", "IndexError: 7"]
+    call = Call("f", [], {}, error=("LookupError",))
+    one, *others = (Failure(Case(0, {}), "error", f"The code raised {text}", None, [call]) for text in said)
+    assert [ComparedFailure(one).matches(record(other)) for other in others] == [True, False]
+
+
 def test_what_is_0_in_float32_may_be_tiny_in_python_floats():
     x, tiny, zero = np.ones(3, np.float32), Call("f", [], {}, 3e-196), Call("f", [], {}, np.float32(0))
     assert ComparedFailure(failure_of(x, tiny)).matches(record(failure_of(x, zero)))

@@ -259,6 +259,11 @@ def a_quotient_by_a_whole_number():
 
 
 @KATA.example
+def a_root():
+    return pinned([2.0, 3.0], ("**", "v0", 0.5), ("*", "v2", "v1"))
+
+
+@KATA.example
 def a_square_of_zero():
     return pinned([0.0, 3.0], ("**", "v0", 2), ("*", "v2", "v1"), ("+", "v3", "v0"))
 
@@ -398,15 +403,15 @@ def asked_again(draw):
 @KATA.law(points=0.5, cases=asked_again)
 def test_each_call_begins_anew(student, numbers, steps):
     """A second call, for the same output or for another one, finds what a first call would find."""
-    values = played(student, numbers, steps)
-    last = len(values) - 1  # it is an input too, and the Value before was not made from it
-    names = [*(f"v{i}" for i in range(len(numbers))), f"v{last}"]
-    inputs = [values[name] for name in names]
+    names, values = [f"v{i}" for i in range(len(numbers))], played(student, numbers, steps)
+    inputs, last = [values[name] for name in names], len(values) - 1
     with student.holding_results():  # a report then prints the calls before
         for at, which in ((last, "the output"), (last - 1, "the Value before"), (last, "the output again")):
             found = student.gradients(values[f"v{at}"], inputs)
             due = due_gradients(numbers, steps, names, f"v{at}")
             expect.close(found, due, f"what gradients returns for {which}", dtype="float32")
+        found = student.gradients(values[f"v{last - 1}"], [values[f"v{last}"]])
+        expect.close(found, [0.0], "the derivative of the Value before by the output", dtype="float32")
 
 
 #: A chain of sums, beside the submission: as calls of its own it would take too long.
