@@ -53,7 +53,7 @@ apart, so that an expert gets more than its capacity; weights are made to sum to
 after picks were dropped.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, equal sums.
+computed in float64, equal sums, another device than the CPU.
 
 Scores are above 0 and at most 1; biases have any sign. Not graded: gradients; factors
 for which rounding errors decide the capacity.

@@ -51,7 +51,7 @@ added to the state); the chunks after the first have too small a denominator; re
 are averaged chunk by chunk, though only numerators and denominators add up.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, entries in the hundreds.
+computed in float64, entries in the hundreds, another device than the CPU.
 
 Not graded: entries below -5, where elu(x) + 1 loses digits; chunk_size below 1.
 

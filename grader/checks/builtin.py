@@ -135,8 +135,10 @@ def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
     if found and found.kind != "value":  # compare with the native answer, so that the message has its dtype
         found = first_difference(expected.native, observed, tolerance, dtype) or found
     if found:
-        call = _call_that_returned(observed.get(found.where.split("[")[0]), seen.calls)
-        lost = lost_digits(context.kata.library, dtype, expected.exact, observed)
+        part = found.where.split("[")[0]
+        call = _call_that_returned(observed.get(part), seen.calls)
+        exact, got = expected.exact.get(part, expected.exact), observed.get(part, observed)
+        lost = lost_digits(context.kata.library, dtype, exact, got)
         text = _one_for_several(seen) or _sentence(found) or lost
         if found.got == "an object of type Tensor" and context.kata.library == "numpy":
             text += A_TENSOR

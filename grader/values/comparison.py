@@ -331,6 +331,14 @@ FLOAT32_SOURCES = {
 }
 
 
+HALF_DIGITS = (
+    "Every number of the result is one that {name} can hold, which has some {digits} digits; the arguments"
+    " have more. Look for 16 bits on the way, such as .half(), .bfloat16() or float16."
+)
+BITS = {"float32": 24, "bfloat16": 8, "float16": 11}  # of a mantissa
+FEW_BITS = 5  # of numbers such as 0.75 and 12, which a formula gives as well
+
+
 def plain_dtype(dtype: str | None) -> str | None:
     """Return the dtype whose precision most checks require: float32 in place of float64."""
     return "float32" if dtype in ("float64", "float") else dtype
@@ -380,20 +388,29 @@ def widening(library: str, have: str, expected: str) -> str:
 
 
 def lost_digits(library: str, dtype: str | None, exact: Any, got: Any) -> str:
-    """Return the message for a float64 result whose numbers were rounded to float32; otherwise no text.
+    """Return the message for a float64 result whose numbers were rounded to float32, or for a result whose
+    numbers were rounded to 16 bits; otherwise no text.
 
-    A wrong constant may change as few digits, but its results are no numbers of float32.
+    A wrong constant may change as few digits, but its results are no numbers of the smaller dtype.
     """
-    if dtype != "float64" or first_difference(exact, got, Tolerance(), "float32"):
-        return ""
-    if not _are_rounded(got) or _are_rounded(exact):
-        return ""
-    return LOST_DIGITS + FLOAT32_SOURCES[library]
+    if dtype == "float64" and _is_rounded("float32", exact, got):
+        return LOST_DIGITS + FLOAT32_SOURCES[library]
+    if dtype in ("float32", "float64") and not _fits(got, FEW_BITS):
+        for name, digits in (("bfloat16", 2), ("float16", 3)):
+            if _is_rounded(name, exact, got):
+                return HALF_DIGITS.format(name=name, digits=digits)
+    return ""
 
 
-def _are_rounded(tree: Any) -> bool:
-    """Return whether float32 can hold every float of the tree."""
+def _is_rounded(name: str, exact: Any, got: Any) -> bool:
+    """Return whether a dtype can hold every number that came and not the exact ones, which are near."""
+    is_near = first_difference(exact, got, Tolerance(), name) is None
+    return is_near and _fits(got, BITS[name]) and not _fits(exact, BITS[name])
+
+
+def _fits(tree: Any, bits: int) -> bool:
+    """Return whether a mantissa of so many bits is enough for every float of the tree."""
     arrays = [array for array in map(to_numpy, leaves(tree)) if array is not None and array.dtype.kind == "f"]
     floats = np.concatenate([np.empty(0), *(array.astype(np.float64).ravel() for array in arrays)])
-    floats = floats[np.isfinite(floats)]
-    return bool((floats == floats.astype(np.float32)).all())
+    mantissas = np.ldexp(np.frexp(floats[np.isfinite(floats)])[0], bits)
+    return bool((mantissas == np.rint(mantissas)).all())

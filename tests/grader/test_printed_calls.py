@@ -75,7 +75,8 @@ def says(got, value, where):
     at = tuple(map(int, re.findall(r"\d+", where.rpartition("[")[2])))
     texts = {describe(leaf) for leaf in [value, *leaves(value)]}
     for leaf in [value, *leaves(value)]:
-        fits = at if len(getattr(leaf, "shape", ())) == len(at) else ()
+        shape = getattr(leaf, "shape", ())
+        fits = at if len(shape) == len(at) and all(i < n for i, n in zip(at, shape, strict=True)) else ()
         texts |= {show(leaf, digits, fits) for digits in PRECISIONS}
     return got in texts
 

@@ -94,5 +94,14 @@ def test_float32_is_blamed_only_for_numbers_that_it_can_hold(got, is_float32):
     assert bool(lost_digits("numpy", "float64", EXACT, got)) == is_float32
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sixteen_bits_are_told_by_numbers_that_they_can_hold(dtype):
+    bfloat16 = (EXACT.astype(np.float32).view(np.uint32) + 0x8000 & 0xFFFF0000).view(np.float32)
+    for rounded, name in ((EXACT.astype(np.float16), "float16"), (bfloat16, "bfloat16")):
+        assert f"one that {name} can hold" in lost_digits("numpy", dtype, EXACT, rounded.astype(dtype))
+    for other in (EXACT.round(2), EXACT * 1.001, np.array([0.125, 0.25, 0.75, 3.5])):
+        assert lost_digits("numpy", dtype, EXACT, other) == ""
+
+
 def test_float32_is_not_blamed_where_it_can_hold_the_exact_numbers():
     assert lost_digits("numpy", "float64", np.array([0.5, 1.5, 2.0]), np.array([0.5, 1.5, 2.0])) == ""
