@@ -64,8 +64,8 @@ def multi_head_attention(
     w_v:       [d_model, H * d_v].
     w_o:       [H * d_v, d_model].
     num_heads: H, which divides the widths.
-    mask:      bool, broadcastable to [B, H, Tq, Tk], True where the query may attend to
-               the key; None hides nothing.
+    mask:      bool, broadcastable to [B, H, Tq, Tk], so it may have fewer axes; True
+               where the query may attend to the key. None hides nothing.
     returns:   [B, Tq, d_model], in the dtype of the inputs. Large scores give no NaN.
 
     No argument is changed.

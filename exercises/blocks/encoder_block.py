@@ -63,8 +63,8 @@ def encoder_block(
                w1 [d_model, d_ff]    b1 [d_ff]    w2 [d_ff, d_model]    b2 [d_model]
                norm1_gamma, norm1_beta, norm2_gamma, norm2_beta [d_model]
     num_heads: H; it divides the widths of w_q, w_k and w_v. d_v may differ from d_k.
-    mask:      bool, broadcastable to [B, H, T, T], True where the query may attend;
-               None hides nothing.
+    mask:      bool, broadcastable to [B, H, T, T], so it may have fewer axes; True
+               where the query may attend. None hides nothing.
     returns:   [B, T, d_model], in the dtype of `x`.
 
     Neither the arrays nor `params` itself are changed.

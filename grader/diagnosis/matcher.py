@@ -7,12 +7,14 @@ most mistakes make a single call.
 A name is stated as a fact if the mistake fails the same cases as the submission, with the same answers, in
 every failed check that compares answers, and on at least two cases. Two mistakes are facts together if each
 failing case has the answers of one of them. A mistake that explains less is a guess. It is not shown if it
-passes a case in which the submission gives a wrong value.
+passes a case in which the submission gives a wrong value. Code that computes in float32 has no digits of a
+mistake in float64: if nothing explains it, what explains all its cases in float32 is a guess.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
@@ -24,7 +26,7 @@ from grader.checks.runner import CheckResult
 from grader.diagnosis.known_mistakes import ComparedFailure, KnownMistake, RecordedFailure
 from grader.kata import Kata
 from grader.report import Mistake
-from grader.values.arrays import distinct_values
+from grader.values.arrays import distinct_values, float_dtype
 
 BOTH = "There are two mistakes at once. One: {} The other: {}"
 ROUNDS = 4  # cases from which candidates are collected, since two mistakes can show in different cases
@@ -59,7 +61,7 @@ class Naming:
 
     def __init__(self, mistakes: Sequence[KnownMistake], results: Sequence[CheckResult], source: str) -> None:
         self.found: dict[str, Mistake] = {}
-        self._mistakes, self._results = mistakes, results
+        self._mistakes, self._results, self._source = mistakes, results, source
         failed = [FailedCheck(r, source) for r in results if r.failures and r.status in ("failed", "error")]
         self._failed = sorted(failed, key=lambda check: check.order)
         self._due = [check for check in self._failed if check.compares] or self._failed  # what is explained
@@ -67,6 +69,13 @@ class Naming:
 
     def run(self) -> None:
         """Find candidates by single cases, judge them, and name the best ones."""
+        self._find()
+        if not self.found and (rest := _without_float64(self._results)):
+            in_float32 = Naming(self._mistakes, rest, self._source)
+            in_float32._find()
+            self.found = {name: replace(one, certain=False) for name, one in in_float32.found.items()}
+
+    def _find(self) -> None:
         known: set[str] = set()
         for check, case in self._unexplained_cases():
             agreeing = [m for m in self._mistakes if m.id not in known and check.agrees(m, case)]
@@ -153,6 +162,25 @@ class Naming:
             if fitting:
                 named[check.name] = max(fitting, key=lambda one: one.rank).as_mistake(certain=False)
         return named
+
+
+def _without_float64(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return the results without their cases in float64; none if no case fails in it, or none besides."""
+
+    def is_kept(case: Case) -> bool:
+        return float_dtype(case.arguments) != "float64"
+
+    rest = [
+        replace(
+            result,
+            failures=[failure for failure in result.failures if is_kept(failure.case)],
+            asked=[case for case in result.asked if is_kept(case)],
+            left_out=[*result.left_out, *(case for case in result.check.cases if not is_kept(case))],
+        )
+        for result in results
+    ]
+    before, after = (sum(len(result.failures) for result in some) for some in (results, rest))
+    return rest if 0 < after < before else []
 
 
 class FailedCheck:

@@ -465,6 +465,30 @@ class TestAvoidCompilerImport:
         assert asked == ["torch._dynamo"]
 
 
+COMPILED = """
+import torch
+@torch.compile
+def double(x):
+    return x + x
+@torch.compile(mode="max-autotune", fullgraph=True)
+def triple(x):
+    return double(x) + x
+class Half(torch.nn.Module):
+    def forward(self, x):
+        return torch.compile(torch.div, dynamic=False)(x, 2)
+"""
+
+
+@pytest.mark.slow
+def test_what_is_compiled_runs_as_it_is_written(connect):
+    student = connect(COMPILED, library="torch")
+    half = student.Half()
+    half.compile()
+    assert student.triple(torch.ones(2)).tolist() == [3.0, 3.0]
+    assert half(torch.ones(2)).tolist() == [0.5, 0.5]
+    assert not student.budget.meddled
+
+
 def imported_by(code, prepared="prepare()"):
     """Return the compiler's packages that a process has imported after running `code`."""
     source = PROCESS.format(prepared=prepared, code=textwrap.dedent(code))

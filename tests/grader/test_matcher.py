@@ -59,23 +59,26 @@ def test_two_mistakes_at_once_are_each_named_where_they_show(grade):
 
 CASES = numbered({"x": np.arange(1.0, 4.0) + number} for number in range(6))
 PLAN = Check("agrees", "It agrees.", 100, CASES, lambda *_: None, None)
+MIXED = Check("agrees", "It agrees.", 100, [*CASES], lambda *_: None, None)
+for case in MIXED.cases[3:]:
+    MIXED.cases[case.index] = replace(case, arguments={"x": case.arguments["x"].astype("float32")})
 
 
-def found(*factors):
+def found(*factors, plan=PLAN):
     """Return a result of six cases; each answer is x times a factor, and right if the factor is 1."""
     difference = Difference("value", lambda: ("1", "2"), "[0]")
     failures = [
         Failure(case, "failed", "", difference, [Call("f", [x := case.arguments["x"]], {}, factor * x)])
-        for case, factor in zip(CASES, factors, strict=True)
+        for case, factor in zip(plan.cases, factors, strict=True)
         if factor != 1
     ]
-    return CheckResult(PLAN, failures)
+    return CheckResult(plan, failures)
 
 
-def mistake(name, *factors):
+def mistake(name, *factors, plan=PLAN):
     outcomes = [None] * len(CASES)
-    for failure in found(*factors).failures:
-        outcomes[PLAN.position(failure.case)] = record(failure)
+    for failure in found(*factors, plan=plan).failures:
+        outcomes[plan.position(failure.case)] = record(failure)
     return MistakeOfKey(RecordedMistake(name, f"It {name}.", {"agrees": outcomes}))
 
 
@@ -171,6 +174,20 @@ def test_two_mistakes_in_one_check_are_named_if_each_case_has_the_answer_of_one(
     if name and " and " in name:
         text = "There are two mistakes at once. One: It doubles. The other: It triples."
         assert named["agrees"].text == text
+
+
+@pytest.mark.parametrize(
+    ("answers", "name"),
+    [
+        ((2.001, 2.001, 2.001, 2, 2, 2), "doubles"),
+        ((2.001, 2.001, 2.001, 2, 2, 3), None),  # the mistake has another answer in float32
+        ((2.001, 2.001, 2.001, 1, 1, 1), None),  # float64 alone is wrong
+    ],
+)
+def test_what_explains_all_cases_in_float32_is_a_guess(answers, name):
+    matcher = MistakeMatcher([mistake("doubles", 2, 2, 2, 2, 2, 2, plan=MIXED)])
+    named = matcher.name([found(*answers, plan=MIXED)])
+    assert named == ({"agrees": Mistake(name, f"It {name}.", certain=False)} if name else {})
 
 
 def test_a_mistake_that_explains_a_single_case_of_several_is_a_guess():
