@@ -406,6 +406,12 @@ def order_of_the_merges():
 
 
 @KATA.example
+def order_of_the_merges_from_the_left():
+    """The merge that comes first is also the one whose pair stands first."""
+    return to_encode("abc", [(97, 98), (98, 99)])
+
+
+@KATA.example
 def accents_to_encode():
     return to_encode("éa é", [(195, 169), (256, 97), (32, 195)], [])
 
