@@ -22,6 +22,7 @@ SWITCHES = ("train", "eval", "double", "float")  # methods that change how a mod
 PLAIN_CASES = 3
 EARLIER_CALLS = "earlier_calls_change_nothing"
 BY_CASE = ("mode", "double", "float", "training")  # kinds that other cases may still be judged by
+ENABLE = " A function that differentiates opens torch.enable_grad() itself."
 RAISED = "raised"  # the kind that says that a call with other values raised
 
 Change: TypeAlias = tuple[str, str, Difference | None]  # its kind, a sentence and the difference
@@ -269,7 +270,8 @@ def _compared(
     try:
         again = dict(kata.observed(student, case))
     except (SubmissionFailed, ExpectationFailed) as failure:
-        yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.", None
+        needs = ENABLE if "does not require grad" in str(failure) else ""
+        yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.{needs}", None
         return
     yield from _difference(kind, first, again, tolerance)
 

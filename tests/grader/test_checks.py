@@ -569,6 +569,12 @@ def test_one_array_that_two_calls_return_is_noticed(grade):
             "Inside torch.no_grad() the same call gives another answer.",
         ),
         (
+            "torch.autograd.grad((self.scale * 1).sum(), self.scale); return right",
+            "Inside torch.no_grad() the same call raises RuntimeError: element 0 of tensors does not"
+            " require grad and does not have a grad_fn (line 12). A function that differentiates opens"
+            " torch.enable_grad() itself.",
+        ),
+        (
             "return right if self.training else right * 0",
             "In training and in evaluation mode the module gives different answers.",
         ),
