@@ -58,8 +58,11 @@ PRODUCTS = {
     "trapezoid": (lambda a: torch.trapezoid(a, a), 6),
 }
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
-#: Operations that only read a shape, or create new numbers of a given shape.
-MAKE_ANEW = ("empty", "new_empty", "zeros", "ones", "full", "rand", "new_", "resize", "is_same_size", "set")
+#: Operations that only read a shape, create new numbers of a given shape, or take a tensor out of its graph.
+MAKE_ANEW = (
+    *("empty", "new_empty", "zeros", "ones", "full", "rand", "new_", "resize", "is_same_size", "set"),
+    "detach",
+)
 COUNTED = """
 import sys, torch
 from grader.worker.child.instrumentation import with_flops
@@ -72,7 +75,9 @@ print([name for name in sys.modules if name in ("torch._dynamo", "sympy")])
 
 def basic_operations():
     """Yield PyTorch's basic operations whose arguments without defaults are tensors."""
-    for name in dir(torch.ops.aten):
+    # `dir(torch.ops.aten)` has those alone that something has used
+    every = [name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names()]
+    for name in sorted({name.partition(".")[0] for name in every if "::" not in name}):
         for overload in getattr(getattr(torch.ops.aten, name), "overloads", list)():
             with contextlib.suppress(RuntimeError):  # some exist only for TorchScript
                 operation = getattr(getattr(torch.ops.aten, name), overload)
