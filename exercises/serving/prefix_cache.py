@@ -60,9 +60,9 @@ Call 5 needs room for 3 tokens and has it for 1. The leaves are [4], last used i
 The leaf [3] goes, then [1 2], which has become one, then [7 8 9].
 
 Elsewhere: SGLang's nodes know the time of their last use, match returns the node to
-lock, and the rest of a split node counts as used; mini-sglang counts it as here. vLLM
-cuts the tokens into blocks of one size and looks them up by hashes of all that comes
-before.
+lock, and the rest of a split node counts as used. In mini-sglang neither of its parts
+does. vLLM cuts the tokens into blocks of one size and looks them up by hashes of all
+that comes before.
 
 What goes wrong: a part of a split node that no lock holds, or that none lets go; a
 parent that is evicted before its children; values of another branch, since only the
