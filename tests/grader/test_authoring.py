@@ -376,7 +376,7 @@ def test_mistakes_that_are_named_or_caught_by_their_draws_alone_get_notes(capsys
     pytest.importorskip("torch", reason="PyTorch is not installed")
     verify_course(Course(write(tmp_path, COIN)), ())
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split()[:4] == ["coin", "8", "3/3", "1/3"]
+    assert lines[1].split()[:4] == ["coin", "6", "3/3", "1/3"]
     assert "Named by chance, and not counted as named: coin 2." in lines
     assert [line for line in lines if line.startswith("note: ")] == [
         "note: coin: solutions/chance/coin/mistakes.py:3: the mistake `heads_too_often` is named only where a"

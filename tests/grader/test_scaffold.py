@@ -478,7 +478,7 @@ def test_with_a_reference_every_draft_works_as_it_stands(tmp_path, capsys):
         ["function", "8", "8/8", "8/8", "1/1"],
         ["module", "10", "11/11", "11/11", "0/0"],
         ["object", "9", "2/2", "2/2", "0/0"],
-        ["sampler", "9", "4/4", "4/4", "0/0"],
+        ["sampler", "7", "4/4", "4/4", "0/0"],
     ]
     gaps = [line for line in lines if line.startswith(("✗", "note"))]
     texts = (
