@@ -526,9 +526,8 @@ def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
         return state.chosen(answered.cases, answered.corners)
     cases = check.choose(answered.cases if check.corner is None else answered.of_corner(check.corner))
     if not check.when(oracle.kata):
-        cases = [
-            case for case in cases if holds_arrays(case.arguments)
-        ]  # without a tensor there is no device
+        # without a tensor there is no device
+        cases = [case for case in cases if holds_arrays(case.arguments)]
     return [case for case in cases if check.needs(oracle.expected(case).native)]
 
 

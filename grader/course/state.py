@@ -296,10 +296,13 @@ def _of_kata(found: Any) -> KataState:
 
 
 def _is_like(value: Any, blank: Any) -> bool:
-    """Return whether a value has the type of another one, and is no number or text that is never written."""
+    """Return whether the grader may have written a value where `blank` stands in a new state: it has the same
+    type, and is no number out of range and no text that cannot be printed."""
     if type(value) is not type(blank):
         return False
-    return value in NUMBERS if type(value) is int else value.isprintable() if type(value) is str else True
+    if type(value) is str:
+        return value.isprintable()
+    return type(value) is not int or value in NUMBERS
 
 
 STUBS, BEST, REPLACED = "stubs", "best", "replaced"

@@ -423,8 +423,8 @@ def decoded(data: bytes, label: str) -> str:
 
 
 def _require_quick_to_parse(source: str, label: str) -> None:
-    """Raise Unreadable for f-strings that keep Python before 3.12 busy, which searches the whole string for
-    each expression in it."""
+    """Raise Unreadable if the f-strings of a source would take minutes to parse: for each expression in one,
+    Python before 3.12 searches the whole string again."""
     if len(source) * source.count("{") <= MOST_IN_STRINGS:
         return
     steps = 0

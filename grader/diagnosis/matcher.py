@@ -165,7 +165,8 @@ class Naming:
 
 
 def _without_float64(results: Sequence[CheckResult]) -> list[CheckResult]:
-    """Return the results without their cases in float64; none if no case fails in it, or none besides."""
+    """Return the results with the float64 cases left out. The list is empty unless some cases fail in float64
+    and others fail in another dtype."""
 
     def is_kept(case: Case) -> bool:
         return float_dtype(case.arguments) != "float64"

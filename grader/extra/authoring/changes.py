@@ -32,14 +32,15 @@ class Changes:
             raise
 
     def move(self, path: Path, to: Path) -> None:
-        """Give a file, a folder or a link another name. What has that name already stays, and is an error."""
+        """Rename a file, a folder or a link. Raises FileExistsError if something has the new name already."""
         if os.path.lexists(to):
             raise FileExistsError(0, "file exists", str(to))
         path.rename(to)
         self._undo.callback(to.rename, path)
 
     def remove(self, path: Path) -> None:
-        """Remove a file, a link, or a folder with all that is in it, once the block has ended well."""
+        """Remove a file, a link, or a folder with all that is in it. It gets another name at once, and is
+        deleted when the block has ended well."""
         aside = path.with_name(f".{path.name[:200]}.{os.getpid()}.removed")
         self.move(path, aside)
         self._removed.append(aside)
@@ -67,7 +68,8 @@ def all_or_nothing() -> Iterator[Changes]:
 
 
 def _put_back(path: Path, before: bytes | None, missing: list[Path]) -> None:
-    """Write what a file held; without that, remove it and the folders that were made for it."""
+    """Undo one write: give the file its old content `before`. If it is None, the file is new: remove it, and
+    the `missing` folders that were made for it."""
     with suppress(OSError):
         if before is not None:
             write_whole(path, before)

@@ -29,8 +29,8 @@ def rename(course: Course, old: str, new: str) -> list[str]:
         raise CourseError(f"A kata called `{new}` is there already, in {course.katas[new].track}.")
     with all_or_nothing() as changes:
         for needing in _needing(course, old):
-            changes.write(needing.path, _with(needing.path, _places_in_needs(needing.path, old), new))
-        changes.write(info.path, _with(info.path, _places_of_name(info.path), new))
+            changes.write(needing.path, _with_name(needing.path, _places_in_needs(needing.path, old), new))
+        changes.write(info.path, _with_name(info.path, _places_of_name(info.path), new))
         changes.move(info.path, info.path.with_name(f"test_{new}.py"))
         for path in (course.stub(info), course.folder(info)):
             if path.exists():
@@ -99,8 +99,8 @@ def _places_in_needs(path: Path, name: str) -> list[ast.Constant]:
     ]
 
 
-def _with(path: Path, places: list[ast.Constant], new: str) -> str:
-    """Return the text of a file with the new name, in quotes, in the given places."""
+def _with_name(path: Path, places: list[ast.Constant], new: str) -> str:
+    """Return the text of a file in which the new name, in quotes, replaces each of these strings."""
     lines = read(path).split("\n")  # as Python counts them; `splitlines` splits at form feeds too
     for node in sorted(places, key=lambda node: (node.lineno, node.col_offset), reverse=True):
         line = lines[node.lineno - 1].encode()  # offsets count bytes

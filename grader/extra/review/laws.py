@@ -220,10 +220,10 @@ def judge_laws(
     cases = spread(prepared.oracle.answered.cases, CASES)
     last = {one.law.name: one.law.line for one in found}
     for one in found:
-        later = last[one.law.name]
-        one.refused = f"The law in line {later} has the same name, and takes its place."
-        if later == one.law.line:
+        if last[one.law.name] == one.law.line:
             one.refused = _cannot_run(one.law, names, cases)
+        else:
+            one.refused = f"The law in line {last[one.law.name]} has the same name, and takes its place."
     faults = [version.fault for version in versions if version.fault]
     judge = _Judge(grader, prepared, laws, functions, names)
     # the answer itself first and last, the others in any order, so that none is known by when it comes

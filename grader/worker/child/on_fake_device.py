@@ -56,7 +56,8 @@ def leave_uncompiled(torch: Any) -> None:
 
 
 def _uncompiled(model: Any = None, **_: Any) -> Any:
-    """Stands for `torch.compile`, with the namespace of PyTorch: it is a way to no module of the grader."""
+    """Take the place of `torch.compile`, and return the model as it is. `leave_uncompiled` gives it PyTorch's
+    globals, so that a submission reaches no module of the grader through it."""
     return (lambda model: model) if model is None else model
 
 

@@ -276,7 +276,7 @@ def splits_into_float64(x, num_heads):
 
 @subtle
 def merges_into_float64(x):
-    """Integers and float32 are merged into float64: the array made for the result was made without a dtype.
+    """Integers and float32 are merged into float64: the array for the result was made without a dtype.
     Nothing is computed here, so the dtype of `x` is kept.
     """
     return _merge(x).astype(np.float64)

@@ -407,7 +407,7 @@ def order_of_the_merges():
 
 @KATA.example
 def order_of_the_merges_from_the_left():
-    """The merge that comes first is also the one whose pair stands first."""
+    """Two merges want the b. The earlier merge gets it, and its pair also stands further left in the text."""
     return to_encode("abc", [(97, 98), (98, 99)])
 
 
