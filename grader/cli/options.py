@@ -22,6 +22,7 @@ from grader.errors import CourseError, KataError, reason_of
 from grader.formats import Detail
 from grader.formats.account import one_line, paragraphs
 from grader.plugins import COMMANDS_GROUP, PluginError, PluginFailed, Plugins, find
+from grader.report_texts import harmless
 
 if TYPE_CHECKING:
     from grader.grading.session import GraderSettings
@@ -91,7 +92,7 @@ class WrongInput(click.ClickException):
     exit_code = WRONG_INPUT
 
     def show(self, file: Any = None) -> None:
-        message = self.format_message()
+        message = harmless(self.format_message())  # it may quote a name that somebody else gave
         shown = paragraphs(message, columns()) if sys.stderr.isatty() else message  # programs read lines
         click.echo(shown, file=file or sys.stderr)
 

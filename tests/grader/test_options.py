@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from grader.cli.grade import grade
 from grader.cli.options import GradeOptions, GuardedCommand
 from grader.course.submission import SubmissionRejected
+from grader.errors import CourseError
 from grader.extra.kata import kata
 from grader.grading.session import COMPLAINTS
 
@@ -62,6 +63,14 @@ def test_a_path_or_a_disk_that_cannot_be_used_is_no_fault_of_the_grader(answer, 
     assert (result.exit_code, result.stderr) == (4, f"notes/a.py cannot be used: {reason}.\n")
     assert answer(OSError(number, os.strerror(number))).stderr == f"A file cannot be used: {reason}.\n"
     assert answer(OSError(errno.EBADF, "Bad file descriptor")).exit_code == 3
+
+
+@pytest.mark.parametrize("kind", [CourseError, SubmissionRejected])
+def test_a_name_in_a_complaint_commands_neither_terminal_nor_host(answer, kind):
+    result = answer(kind("a\x1b[31mb.py is a link.\n::error::no"))
+    assert "\x1b" not in result.stderr
+    assert "\n::" not in result.stderr
+    assert "b.py is a link." in result.stderr
 
 
 def test_a_fault_is_raised_with_its_traceback_for_debugging(answer, monkeypatch):
