@@ -46,7 +46,7 @@ FILES = (
     "tests/katas/attention/test_padding_mask.py",
     "exercises/attention/padding_mask.py",
     "solutions/attention/padding_mask/reference.py",
-    "solutions/attention/padding_mask/mistakes.py",
+    "solutions/attention/padding_mask/mistakes.edits",
 )
 
 

@@ -8,9 +8,9 @@ def padding_mask(ids: np.ndarray, pad_id: int) -> np.ndarray:
 
 
 def decoder_self_mask(ids: np.ndarray, pad_id: int) -> np.ndarray:
-    tokens = ids.shape[1]
-    causal = np.tri(tokens, dtype=bool)  # [T, T]
-    return cross_mask(ids, ids, pad_id) & causal  # [B, 1, T, T]
+    real = padding_mask(ids, pad_id)  # [B, T]
+    causal = np.tri(ids.shape[1], dtype=bool)  # [T, T]
+    return real[:, None, :, None] & real[:, None, None, :] & causal  # [B, 1, T, T]
 
 
 def cross_mask(tgt_ids: np.ndarray, src_ids: np.ndarray, pad_id: int) -> np.ndarray:
