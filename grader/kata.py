@@ -66,6 +66,7 @@ class Law:
         function: The function, called as `function(student, **arguments)`.
         draw: Draws the law's cases; None if the law takes only `student` and therefore runs once.
         parameters: The names of the function's parameters after `student`.
+        purpose: Whether the law is what the kata is about, such as a bound on memory, traffic or work.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Law:
     function: Callable[..., None]
     draw: DrawCase | None
     parameters: tuple[str, ...]
+    purpose: bool = False
 
     def arguments(self, case: Arguments) -> Arguments:
         """Select the entries of a case that the law takes as parameters.
@@ -363,7 +365,7 @@ class Kata:
         return {"result": getattr(student, self.entry_points[0])(**case)}
 
     def law(
-        self, points: float, cases: DrawCase | None = None
+        self, points: float, cases: DrawCase | None = None, purpose: bool = False
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Decorate a function that checks a property of the student's answers.
 
@@ -373,6 +375,8 @@ class Kata:
         Args:
             points: What the law is worth, in whole or half points.
             cases: Draws the law's own cases. Without it, the law runs on the kata's cases.
+            purpose: Whether the law is what the kata is about, such as a bound on memory, traffic or work.
+                While such a law fails, a submission gets at most 7 of 10 points.
 
         Returns:
             A decorator that returns the law as a pytest test.
@@ -400,6 +404,7 @@ class Kata:
                 function=function,
                 draw=draw,
                 parameters=parameters[1:],
+                purpose=purpose,
             )
             self.laws.append(law)
             return _as_pytest_test(self, function, law)

@@ -256,6 +256,7 @@ class KataReport:
         library: `torch` for an answer in PyTorch to a NumPy kata; empty for one in the kata's own library.
         file: The path of the graded file, if that is not the kata's file in `exercises`.
         unread: Whether the file could not be read, so that it was not judged and its 0 points say nothing.
+        cap: Why the kata gives only a part of its points, if a check fails that is what it is about.
     """
 
     name: Name
@@ -274,6 +275,7 @@ class KataReport:
     library: Name = ""
     file: Annotated[str, Limit(400)] = ""
     unread: bool = False
+    cap: Message = ""
 
     @property
     def title(self) -> str:

@@ -192,6 +192,7 @@ class Check:
     cases: list[Case]
     judge: Judge
     parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None if a check takes all
+    purpose: bool = False  # whether it holds what the kata is about, so that its failure caps the points
 
     @cached_property
     def _positions(self) -> dict[int, int]:

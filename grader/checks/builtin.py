@@ -546,7 +546,7 @@ def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
         own = law.draw is not kata.draw
         cases = oracle.answered.law_cases[law.name] if own else half(oracle.answered.of_corner(""))
         _require_arguments(kata, law, cases)
-    return Check(law.name, law.title, law.points, cases, judge, law.parameters)
+    return Check(law.name, law.title, law.points, cases, judge, law.parameters, law.purpose)
 
 
 def _require_arguments(kata: Kata, law: Law, cases: list[Case]) -> None:

@@ -1,12 +1,9 @@
-"""Run one check over its cases, and return what it found: a frozen record of each case that fails.
-
-Find the checks that give no points although they do not fail.
-"""
+"""Run one check over its cases, and return what it found: a frozen record of each case that fails."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,13 +12,11 @@ import numpy as np
 
 from grader.answer_keys.answers import Case
 from grader.checks.base import Check, CheckContext
-from grader.checks.builtin import BUILTIN, agrees_with_reference
 from grader.checks.parts import PartsStudent, Reached, written_calls
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Arguments
 from grader.report import CheckStatus, Picture
-from grader.values.arrays import float_dtype, leaves, to_numpy
-from grader.values.comparison import Difference, Tolerance, first_difference, plain_dtype
+from grader.values.arrays import leaves, to_numpy
+from grader.values.comparison import Difference
 from grader.values.formatting import describe
 from grader.worker.client import WorkerLost
 from grader.worker.protocol.codec import Handle
@@ -324,128 +319,3 @@ def _broadcast(first: list[str], second: list[str]) -> str:
     if not axis:
         return ""
     return f"On axis -{axis} the sizes are {one} and {other}; they must be equal, or one of them 1."
-
-
-FEW_CASES_AGREE = (
-    "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
-)
-NOTHING_AGREES = "No points: no answer equals the reference's."
-ONLY_TRIVIAL = (
-    "No points: the answers are right only where zeros, a constant or an argument handed back is right too."
-)
-NOT_COMPARED = "No points yet: another check fails, and nothing could be compared with the reference."
-
-
-def unearned(results: Sequence[CheckResult], context: CheckContext) -> dict[str, str]:
-    """Return, by check, why it gives no points although it does not fail. No check gives any if no answer
-    equals the reference's where a trivial one differs. Built-in checks give none if fewer than a quarter of
-    the cases agree with the reference. If agreement waits for an unwritten part, no check gives any while
-    another fails."""
-    agreement = results[0]
-    if agreement.check.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
-        return {}
-    fails = any(result.failures for result in results)
-    if not agreement.asked:  # it waits for a part that is not written
-        return {result.check.name: NOT_COMPARED for result in results if fails and result.asked}
-    if not fails:
-        return {}
-    if (why := _nothing_telling(results, context)) is not None:
-        return {result.check.name: why for result in results}
-    agreeing = len(agreement.asked) - len(agreement.failures)
-    return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
-
-
-def _nothing_telling(results: Sequence[CheckResult], context: CheckContext) -> str | None:
-    """Return why no answer tells that the submission is more than a trivial one; None if two do, which differ
-    from each other: a constant is right where it is what is expected."""
-    told: dict[str, Any] = {}
-    agrees = False
-    for case, name, expected in _right_answers(results, context):
-        agrees = True
-        if not is_trivial(expected, case.arguments):
-            first = told.setdefault(name, expected)
-            if first_difference(first, expected, Tolerance()):
-                return None
-    return ONLY_TRIVIAL if agrees else NOTHING_AGREES
-
-
-def _right_answers(results: Sequence[CheckResult], context: CheckContext) -> Iterator[tuple[Case, str, Any]]:
-    """Yield each value that the submission was right about: its case, its name and what is expected. What it
-    answered in a worker that was lost is known from the results alone."""
-    compared = [r for r in results if r.check.judge is agrees_with_reference and context.parts is None]
-    for result in compared:
-        failed = {failure.case.index for failure in result.failures}
-        for case in (case for case in result.asked if case.index not in failed):
-            yield from ((case, name, value) for name, value in context.oracle.expected(case).exact.items())
-    for case, observed in context.answers():
-        expected = context.oracle.expected(case)
-        dtype = plain_dtype(float_dtype(expected.native))
-        tolerance = case.precision.tolerance(context.kata.roundings)
-        for name, value in observed.items():
-            if not first_difference(expected.exact.get(name), value, tolerance, dtype):
-                yield case, name, expected.exact.get(name)
-
-
-def is_trivial(expected: Any, given: Arguments) -> bool:
-    """Return whether an expected answer takes no thought: each part of it is an argument or a piece of one,
-    or has one number everywhere. A single number is trivial if it is 0, 1 or not finite."""
-    row = _as_array(expected)
-    if row is None and isinstance(expected, dict | list | tuple):
-        parts = expected.values() if isinstance(expected, dict) else expected
-        return all(is_trivial(part, given) for part in parts)
-    return (
-        expected is None
-        or _is_uniform(row)
-        or any(_is_same(expected, row, argument) for argument in _parts_of(given))
-    )
-
-
-def _parts_of(tree: Any) -> Iterator[Any]:
-    """Yield the leaves of a tree, and its lists."""
-    if not isinstance(tree, dict):
-        yield tree
-    if isinstance(tree, dict | list | tuple):
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from _parts_of(part)
-
-
-def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
-    """Return a number, an array or a list of numbers as an array; None for other values."""
-    if isinstance(value, list | tuple) and all(
-        isinstance(leaf, bool | int | float) for leaf in leaves(value)
-    ):
-        try:
-            return np.asarray(value)
-        except (ValueError, OverflowError):
-            return None
-    return to_numpy(value)
-
-
-def _is_uniform(array: np.ndarray[Any, Any] | None) -> bool:
-    if array is None or array.dtype.kind not in "fiub":
-        return False
-    if not array.size:
-        return True
-    first = array.reshape(-1)[0]
-    is_plain = array.size > 1 or not np.isfinite(first) or first in (0, 1)
-    return bool(is_plain and np.isclose(array, first, rtol=1e-6, atol=0, equal_nan=True).all())
-
-
-def _is_same(expected: Any, row: np.ndarray[Any, Any] | None, argument: Any) -> bool:
-    """Return whether an expected answer is an argument, or a piece of one along one axis."""
-    if row is None:
-        return type(argument) is type(expected) and bool(argument == expected)
-    other = _as_array(argument)
-    if other is None or other.ndim != row.ndim or (other.dtype.kind == "b") != (row.dtype.kind == "b"):
-        return False
-    unequal = [axis for axis in range(row.ndim) if row.shape[axis] != other.shape[axis]]
-    if not unequal:
-        return _equal(row, other)
-    axis, length = unequal[0], row.shape[unequal[0]]
-    starts = range(other.shape[axis] - length + 1) if len(unequal) == 1 else ()
-    pieces = (other[(slice(None),) * axis + (slice(start, start + length),)] for start in starts)
-    return any(_equal(row, piece) for piece in pieces)
-
-
-def _equal(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    return bool(np.isclose(one, other, rtol=1e-6, atol=1e-12, equal_nan=one.dtype.kind == "f").all())

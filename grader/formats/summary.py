@@ -57,6 +57,7 @@ def _details(kata: KataReport, longest: int) -> str:
         return ""
     head = f"\n<details><summary>{in_markdown(kata.title)}</summary>\n"
     head += f"\n{in_markdown(account.parts_text(kata))}\n" if kata.parts else ""
+    head += f"\n{in_markdown(kata.cap)}\n" if kata.cap else ""
     next_command = account.COMMANDS["hint"].format(kata.name).replace("`", "'")
     found = account.of_search(kata)
     blocks += [f"\n{fenced(found, longest)}\n"] if found else []

@@ -307,7 +307,7 @@ def _notes(kata: KataReport, view: View) -> list[str]:
     noted = dict.fromkeys(check.message for check in held if check not in [*waiting, *partly])
     if account.wrong(kata):  # what earns no points is told in full
         noted.clear()
-    noted |= dict.fromkeys([account.waiting_text(kata)])
+    noted |= dict.fromkeys([account.waiting_text(kata), kata.cap])
     noted |= dict.fromkeys(check.message for check in account.by_hand(kata))
     return [line for note in noted if note for line in _labelled("note", note, view)]
 

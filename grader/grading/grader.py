@@ -24,8 +24,9 @@ from grader.cases import generation
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import checks_of
+from grader.checks.points import Points, points_of
 from grader.checks.questions import written_answers
-from grader.checks.runner import CheckResult, unearned
+from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
@@ -183,9 +184,10 @@ class Grader:
             )
             self.doing = "naming the mistake"
             explained = self._explain(prepared, judged, source)
-            checks = self._reported(prepared, submission, judged, explained)
+            points = points_of(judged.results, judged.context, judged.parts)
+            checks = self._reported(prepared, submission, judged, explained, points)
         self.doing, seconds = "", time.monotonic() - began
-        report = _report(submission, kata, checks, seconds, judged)
+        report = replace(_report(submission, kata, checks, seconds, judged), cap=points.cap)
         if explained.is_enough or kata.questions:  # a search would answer a question
             return Graded(report, judged.isolation)
         factory = self.factories[kata.library]
@@ -229,17 +231,17 @@ class Grader:
         submission: Submission,
         judged: JudgedSubmission,
         explained: _Explanation,
+        points: Points,
     ) -> list[CheckReport]:
         """Return what the report says of each check."""
         kata, source = prepared.kata, submission.source
         stub = text_of(self.course.stub(prepared.info)) if judged.fails else ""
-        free = unearned(judged.results, judged.context)
         checks = [
             as_check(
                 result,
                 kata,
                 explained.mistakes.get(result.check.name),
-                free.get(result.check.name, ""),
+                points.checks[result.check.name],
                 source,
                 judged.printed.get(result.check.name, ""),
                 stub,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from grader.checks.parts import JudgedParts
+from grader.checks.points import Earned, points_of_check
 from grader.checks.runner import CheckResult, Failure, fails_alike, smallest
 from grader.course.submission import shape_in_torch, text_in_torch
 from grader.grading.easier_case import is_extreme
@@ -152,7 +153,7 @@ def as_check(
     result: CheckResult,
     kata: Kata,
     mistake: Mistake | None,
-    without_points: str = "",
+    earned: Earned | None = None,
     source: str = "",
     printed: str = "",
     stub: str = "",
@@ -161,23 +162,20 @@ def as_check(
     told: Told | None = None,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
-    code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
-    gives none. `printed` is what the submission printed for that input; the `stub` has the names of
-    parameters that the `source` does not say; `parts` are those of which some are not written. With
+    code raised, the line of its `source`. It has the points that
+    are `earned`; without them, those that it earns by itself. `printed` is what the submission printed for
+    that input; the `stub` has the names of parameters that the `source` does not say; `parts` are those of
+    which some are not written. With
     `as_tensors` the code of the failing call makes tensors of arrays. `told` is what `shown` returns, if
     known already."""
     check = result.check
-    if not result.failures and without_points:
-        return CheckReport(check.name, check.title, "skipped", 0, check.points, without_points)
-    if not result.failures and parts is None and not result.asked:
-        points = 0 if result.prevented else check.points
-        message = f"Not judged: {result.prevented or NOT_IN_TORCH}."
-        return CheckReport(check.name, check.title, result.status, points, check.points, message)
+    earned = earned or points_of_check(result)
     if not result.failures:
-        points = parts.share(check.name, check.points) if parts else check.points
-        waits = parts.message(check.name) if parts else ""
-        status: CheckStatus = "passed" if result.asked else "skipped"
-        return CheckReport(check.name, check.title, status, points, check.points, waits)
+        status: CheckStatus = "passed" if result.asked and (earned.points or not earned.why) else "skipped"
+        message = earned.why
+        if parts is None and not result.asked and not message:
+            status, message = result.status, f"Not judged: {result.prevented or NOT_IN_TORCH}."
+        return CheckReport(check.name, check.title, status, earned.points, check.points, message)
     names = signatures_of(stub) | signatures_of(source)
     failure, script = told or shown(result, kata, names, as_tensors)
     difference = failure.difference
@@ -185,7 +183,7 @@ def as_check(
         check.name,
         check.title,
         failure.status,
-        0,
+        earned.points,
         check.points,
         message=with_parameters(failure.message, failure, names),
         call="\n".join(script.shown) if script else None,

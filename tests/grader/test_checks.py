@@ -10,7 +10,8 @@ import pytest
 from grader.answer_keys.answers import Case
 from grader.checks import builtin
 from grader.checks.base import Check, Observation
-from grader.checks.runner import CheckResult, is_trivial, judge_case
+from grader.checks.points import is_trivial
+from grader.checks.runner import CheckResult, judge_case
 from grader.course.catalog import Course
 from grader.expect import ExpectationFailed
 from grader.grading.grader import Grader

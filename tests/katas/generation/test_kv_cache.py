@@ -276,7 +276,7 @@ def test_holds_a_long_history(student):
     expect.equal(got, last, "the pair (all_k, all_v) of 4201 tokens")
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_projects_no_token_twice(student):
     """A step projects its own tokens alone, never those in the cache."""
     d_model, short, long = 64, 2, 8

@@ -303,7 +303,7 @@ def measured_calls(draw):
     return dict(zip(MEASURES, draw(st.sampled_from(MEASURED)), strict=True))
 
 
-@KATA.law(points=1, cases=measured_calls)
+@KATA.law(points=1, cases=measured_calls, purpose=True)
 def test_no_tensor_is_large(student, queries, keys, width, block_size, causal):
     """The right gradients take no tensor larger than twice the arguments or the scores of one block, and all
     scores are computed in PyTorch."""

@@ -260,7 +260,7 @@ def test_caches_live_side_by_side(student, x, w_q, w_dkv, w_uk, w_uv, w_o, num_h
         close(in_turn[first::2], due, "the output of a sequence whose pieces took turns with another's")
 
 
-@KATA.law(points=1)
+@KATA.law(points=1, purpose=True)
 def test_projects_no_cached_token_up(student):
     """The right result takes no keys or values of cached tokens."""
     import torch

@@ -271,7 +271,7 @@ def right_chunks(student, tokens, d_k, d_v, chunk_size):
     return made
 
 
-@KATA.law(points=0.5, cases=measured_calls)
+@KATA.law(points=0.5, cases=measured_calls, purpose=True)
 def test_no_tensor_is_large(student, tokens, d_k, d_v, chunk_size):
     """In chunks no tensor is larger than twice the arguments, the state or the weights of one chunk."""
     made = right_chunks(student, tokens, d_k, d_v, chunk_size)
@@ -284,7 +284,7 @@ def test_no_tensor_is_large(student, tokens, d_k, d_v, chunk_size):
     )
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_the_state_is_written_once_a_chunk(student):
     """The chunked form brings the state up to date once a chunk, and computes in PyTorch."""
     made = right_chunks(student, 64, 32, 32, 16)

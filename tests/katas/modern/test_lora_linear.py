@@ -236,7 +236,7 @@ def test_merge_adds_the_product(student, weight, bias, lora_a, lora_b, alpha):
     expect.true(same is True, "After merge, base.weight must be the Parameter that it was before.")
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_the_update_is_cheap(student):
     """A call costs the two thin products beyond its base, and nothing beyond it when merged."""
     import torch

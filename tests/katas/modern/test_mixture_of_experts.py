@@ -249,7 +249,7 @@ def test_chosen_experts_alone_are_mixed(student, d_model, d_ff, num_experts, top
     expect.close(output, mixed, what, terms=terms, roundings=2 * ROUNDINGS)
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_work_grows_with_top_k(student):
     """A token costs what its top_k experts cost; the others do not run on it."""
     import torch

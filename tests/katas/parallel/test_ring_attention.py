@@ -247,7 +247,7 @@ def test_scores_of_thousands(student):
             expect.close(answer, due[rank], what, terms=6, roundings=1024)
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_each_block_travels_once(student, size, q, k, v, causal):
     """A rank gives at most (N - 1) * T * (d_k + d_v) numbers to shift."""
     ranks = Ranks(size)
@@ -263,7 +263,7 @@ def test_each_block_travels_once(student, size, q, k, v, causal):
     )
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_holds_two_blocks(student):
     """A rank holds no block that it has passed on."""
     rng, size, block = np.random.default_rng(3), 12, 8

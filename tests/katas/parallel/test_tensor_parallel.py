@@ -195,7 +195,7 @@ def test_sends_no_more_than_two_activations(student, size, layer):
     )
 
 
-@KATA.law(points=0.5, cases=lambda draw: cases(draw, sizes=(2, 3)))
+@KATA.law(points=0.5, cases=lambda draw: cases(draw, sizes=(2, 3)), purpose=True)
 def test_a_rank_sees_its_own_shard_only(student, size, layer):
     """A rank computes from its own arguments and from sums, and keeps nothing of other calls."""
     ranks = Ranks(size)

@@ -210,7 +210,7 @@ def test_three_steps_in_a_row(student, parameter, gradients, m, v, options):
     expect.close(state[0], due[0].astype(parameter.dtype), what, terms=32, roundings=16, dtype="float32")
 
 
-@KATA.law(points=0.5, cases=steps_for_many)
+@KATA.law(points=0.5, cases=steps_for_many, purpose=True)
 def test_traffic_is_that_of_one_sum(student, parameter, gradients, m, v, step, options):
     """A rank sends at most 2 * (N - 1) * S numbers."""
     size = len(gradients)

@@ -290,7 +290,7 @@ def within(positions, width):
     return all(0 <= place < width for place in positions)
 
 
-@KATA.law(points=0.5, cases=ending)
+@KATA.law(points=0.5, cases=ending, purpose=True)
 def test_model_is_called_once_a_step(student, table, prompts, max_new_tokens, pad_id, eos_id):
     """The model is called as often as the longest row gets tokens."""
     model = Model(table)

@@ -350,7 +350,7 @@ def test_prompts_get_the_rest_in_order_of_arrival(student, table, requests, toke
         expect.true(lengths == needed, f"{told}; it shows {as_entries(shown)}.")
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_each_token_is_processed_once(student, table, requests, token_budget, eos_id):
     """The entries of a request show its prompt and what it generates, each token once, but for the last."""
     calls = calls_of(student, table, requests, token_budget, eos_id)

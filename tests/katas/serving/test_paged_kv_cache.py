@@ -262,7 +262,7 @@ def long_sequence(student, tokens):
     return cache, sequence
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_append_moves_no_earlier_token(student):
     """One more token makes no tensor of more than 16 tokens' keys or values."""
     cache, sequence = long_sequence(student, 20)
@@ -292,7 +292,7 @@ def test_append_moves_no_earlier_token(student):
     )
 
 
-@KATA.law(points=0.5)
+@KATA.law(points=0.5, purpose=True)
 def test_memory_is_that_of_the_pool(student):
     """Once the pool is made the cache's memory hardly grows."""
     cache, sequence = long_sequence(student, 1)

@@ -282,7 +282,7 @@ def test_caches_live_side_by_side(student, q, k, v, window, pieces):
     expect.equal([len(cache) for cache in caches], [q.shape[2]] * 2, "the length of both caches")
 
 
-@KATA.law(points=1)
+@KATA.law(points=1, purpose=True)
 def test_memory_does_not_grow(student):
     """In right steps of one token, neither what the cache holds nor what a step makes grows."""
     for window in (4, 1):  # with 1, a slice of the last window - 1 columns is easily all of them

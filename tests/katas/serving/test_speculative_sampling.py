@@ -374,7 +374,7 @@ def test_perfect_draft_is_accepted(
     )
 
 
-@KATA.law(points=0.5, cases=texts)
+@KATA.law(points=0.5, cases=texts, purpose=True)
 def test_target_runs_once_a_round(
     student, target_table, draft_table, prompt, max_new_tokens, num_draft, streams
 ):

@@ -279,7 +279,7 @@ def in_either_mode(draw):
     return {**larger(draw), "mode": draw(st.sampled_from(["train", "eval"]))}
 
 
-@KATA.law(points=1, cases=in_either_mode)
+@KATA.law(points=1, cases=in_either_mode, purpose=True)
 def test_one_graph_at_a_time(student, embedding, head, spare, micro_batches, mode):
     """The model runs once a micro-batch, in its mode, and is back-propagated through before it runs again."""
     _, _, model = accumulated(student, embedding, head, spare, micro_batches, mode=mode)

@@ -25,7 +25,8 @@ from grader.answer_keys.answers import Recorded, RecordedMistake, digest
 from grader.answer_keys.file import Entry, KataKey, KeyUnusable, declaration_digest, pack, pack_records
 from grader.cases.oracle import locked, read_entry, write_entry
 from grader.checks.base import Check, CheckContext, PreparedKata
-from grader.checks.runner import CheckResult, run_check, unearned
+from grader.checks.points import points_of
+from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
 from grader.course.known_solutions import Answers
@@ -341,16 +342,13 @@ def judge_mistake(
     results += _results(laws, context)
     file = answers.file_of(name)
     outcomes = {r.check.name: _outcomes(r, file, answers.reference_source) for r in results}
-    lost = {result.check.name for result in results if result.status not in ("passed", "skipped")}
-    free = unearned(results, context)
-    lost |= free.keys()
+    points = points_of(results, context)
     # a report says of such a check that it gives no points, and not that it fails
-    results = [replace(r, prevented="") if r.check.name in free else r for r in results]
-    points = sum(result.check.points for result in results if result.check.name not in lost)
+    results = [replace(r, prevented="") if points.checks[r.check.name].why else r for r in results]
     recorded = RecordedMistake(name, answers.text(name), outcomes)
     raised = _raised(recorded.text, results[0])
     code = _text_digest([answers.code(name)])
-    return JudgedMistake(recorded, answers.level(name), results, points, code, raised)
+    return JudgedMistake(recorded, answers.level(name), results, points.total, code, raised)
 
 
 def _results(checks: list[Check], context: CheckContext) -> list[CheckResult]:

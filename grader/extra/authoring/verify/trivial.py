@@ -18,7 +18,8 @@ import numpy as np
 
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import agrees_with_reference
-from grader.checks.runner import CheckResult, run_check, unearned
+from grader.checks.points import points_of, unearned
+from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, load_file
 from grader.extra.authoring.verify.time_limit import limited_time
 from grader.values.arrays import in_leaves
@@ -139,8 +140,7 @@ def _points(prepared: PreparedKata, entries: dict[str, Any], answer: Answer) -> 
     others = {r.check.name: r for r in _results([c for c in prepared.checks if c not in comparing], context)}
     found = {result.check.name: result for result in results} | others
     results = [found[check.name] for check in prepared.checks]
-    lost = {result.check.name for result in results if result.failures} | unearned(results, context).keys()
-    return sum(result.check.points for result in results if result.check.name not in lost)
+    return points_of(results, context).total
 
 
 def _results(checks: list[Check], context: CheckContext) -> list[CheckResult]:
