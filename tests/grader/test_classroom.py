@@ -125,16 +125,13 @@ def test_a_platforms_time_counts_before_that_of_the_file(info, store, tmp_path, 
     files = {f"submission_{number}/double.py": "passes" for number in (1, 2)}
     folder = write(tmp_path / "in", {"submission_metadata.yml": METADATA, **files})
     os.utime(folder / "submission_2" / "double.py", (86400, 86400))
-    class_run = ClassRun(
-        {info.name: info}, Collector(folder), None, FakePool(info), store, has_deadlines=True
-    )
+    class_run = ClassRun({info.name: info}, Collector(folder), None, FakePool(info), store, policy=TERMS)
     counts = class_run.grade(lambda: None, lambda *_: None)
     assert {student: times["double"] for student, times in counts.times.items()} == {
         "ada": (datetime(2026, 11, 21, 7, tzinfo=UTC), "Gradescope"),
-        "bob": (datetime(1970, 1, 2, tzinfo=UTC), "the file"),
+        "bob": (None, "Gradescope says no time"),
     }
-    policy = Policy(Terms(late=Late(per_day=25), deadlines={"all": datetime(2026, 11, 20, tzinfo=UTC)}))
-    found = {g.member.id: g.marks.total for g in class_reports(store, [info], "cpu", counts, policy)}
+    found = {g.member.id: g.marks.total for g in class_reports(store, [info], "cpu", counts, TERMS)}
     assert found == {"ada": 500, "bob": 1000}
 
 
@@ -146,18 +143,21 @@ def test_a_file_that_cannot_be_read_is_not_kept_as_a_source(info, store, tmp_pat
     assert len(list(store.rows("SELECT source FROM sources"))) == 1
 
 
+TERMS = Policy(Terms(late=Late(per_day=25), deadlines={"all": datetime(2026, 11, 20, tzinfo=UTC)}))
+
+
 def timed_run(info, store, folder):
-    counts = ClassRun(
-        {info.name: info}, Collector(folder), None, FakePool(info), store, has_deadlines=True
-    ).grade(lambda: None, lambda *_: None)
+    counts = ClassRun({info.name: info}, Collector(folder), None, FakePool(info), store, policy=TERMS).grade(
+        lambda: None, lambda *_: None
+    )
     return {student: times["double"] for student, times in counts.times.items()}
 
 
 def test_a_copy_is_not_handed_in_later(info, store, tmp_path, write):
     folder = write(tmp_path / "in", {"ada/double.py": "passes", "bob/double.py": "passes"})
     for at, name in enumerate(("ada", "bob")):
-        os.utime(folder / name / "double.py", (1000 + at, 1000 + at))
-    assert [time.at.timestamp() for time in timed_run(info, store, folder).values()] == [1000, 1001]
+        os.utime(folder / name / "double.py", (1000 + 900 * at, 1000 + 900 * at))
+    assert [time.at.timestamp() for time in timed_run(info, store, folder).values()] == [1000, 1900]
     os.utime(folder / "ada" / "double.py", (5000, 5000))
     write(folder, {"bob/double.py": "passes too"})
     os.utime(folder / "bob" / "double.py", (6000, 6000))
@@ -175,7 +175,7 @@ def test_a_class_of_which_some_are_repositories_gets_a_note(
     for name in ("ada", "bob")[:repositories]:
         (folder / name / ".git").mkdir()
     collector = Collector(folder, believes)
-    found = ClassRun({info.name: info}, collector, None, FakePool(info), store, has_deadlines=True).counts
+    found = ClassRun({info.name: info}, collector, None, FakePool(info), store, policy=TERMS).counts
     assert found.notes == notes * [
         "1 of 2 folders are Git repositories, and their commits say when the work was handed in. If students"
         " have uploaded them, write commits = false into policy.toml: a student can set the time of a commit."
@@ -454,9 +454,10 @@ def test_work_on_another_release_is_judged_and_said_so(info, store, tmp_path, wr
 
 
 def test_a_name_of_gradescope_is_shown_and_is_no_id_and_no_formula(info, store, tmp_path, write):
-    metadata = "s1:\n  :submitters:\n  - :name: =1+1\n  - :name: b2\n"
-    folder = write(tmp_path / "in", {"submission_metadata.yml": metadata, "s1/double.py": "passes"})
-    roster = Roster([Member("b2", "Bob Roe")])
+    metadata = "s1:\n  :submitters:\n  - :name: =1+1\n  - :name: b2\ns2:\n  :submitters:\n  - :sid: ada\n"
+    files = {"submission_metadata.yml": metadata, "s1/double.py": "passes", "s2/double.py": "fails"}
+    folder = write(tmp_path / "in", files)
+    roster = Roster([Member("ada"), Member("b2", "Bob Roe")])
     counts, _ = run(info, Collector(folder), store, roster)
     assert counts.notes == ["s1 =1+1 and s1 b2 are not in the roster; graded all the same."]
     write_outputs(tmp_path, store, [info], "cpu", counts, roster)
@@ -464,7 +465,7 @@ def test_a_name_of_gradescope_is_shown_and_is_no_id_and_no_formula(info, store, 
         ["s1 =1+1", "'=1+1", "double", "Not in the roster: 10 points."],
         ["s1 b2", "b2", "double", "Not in the roster: 10 points."],
     ]
-    assert rows_of(tmp_path / "canvas.csv")[2:] == [["Bob Roe", "", "", "b2", "", "0"]]
+    assert rows_of(tmp_path / "canvas.csv")[3:] == [["Bob Roe", "", "", "b2", "", "0"]]
 
 
 def test_a_late_file_is_marked_on_the_page(info, store, tmp_path, write):

@@ -96,11 +96,20 @@ def test_points_never_fall_below_zero(policy):
     assert marks(policy(TERMS), late_by(days=3), double=100).total == 0
 
 
-def test_a_clock_that_is_ahead_counts_as_the_time_of_grading(policy):
+def test_a_clock_that_is_ahead_takes_no_points_away(policy):
     times = {"double": HandedIn(NOW + timedelta(days=300), "the file")}
-    mark = marks(policy(TERMS.replace('closed_after = "7d"', "")), times, double=800).katas["double"]
-    assert mark.points == 300
-    assert mark.reasons[0].startswith("The clock of the file is wrong; the time of grading counts. Handed in")
+    mark = marks(policy(TERMS), times, double=800).katas["double"]
+    assert (mark.points, mark.is_open) == (800, True)
+    assert mark.reasons == (
+        "Nobody knows when it was handed in (the clock of the file is ahead); it counts as in time.",
+    )
+
+
+@pytest.mark.parametrize("at", [None, NOW + timedelta(days=300)])
+def test_what_is_graded_before_its_deadline_is_in_time_whatever_a_clock_says(policy, at):
+    terms = policy(TERMS.replace("2026-11-20", "2026-12-20"))
+    mark = marks(terms, {"double": HandedIn(at, "the file")}, double=800).katas["double"]
+    assert (mark.points, mark.reasons, mark.is_open) == (800, (), False)
 
 
 def test_a_time_that_no_calendar_has_is_a_wrong_clock_too(policy, repository):
@@ -109,7 +118,7 @@ def test_a_time_that_no_calendar_has_is_a_wrong_clock_too(policy, repository):
     git(repository, "commit", "--all", "-m", "x", date="@99999999999 +0000")
     times = {"double": Repository(repository).handed_in(path)}
     mark = marks(policy(TERMS), times, double=800).katas["double"]
-    assert (mark.points, mark.is_open) == (0, False)
+    assert (mark.points, mark.is_open) == (800, True)
 
 
 def test_what_nobody_knows_the_time_of_counts_as_in_time(policy):

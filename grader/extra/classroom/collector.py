@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -51,7 +52,15 @@ from grader.extra.classroom.platform_filenames import (
     resubmission,
 )
 from grader.extra.classroom.roster import gradescope_people
-from grader.extra.classroom.times import HandedIn, Repository, of_member, of_path, unknown_time
+from grader.extra.classroom.times import (
+    HandedIn,
+    Repository,
+    Stamp,
+    of_file,
+    of_member,
+    of_path,
+    unknown_time,
+)
 from grader.report_texts import LONGEST_NAME, cut, listed
 
 UPLOADED = "submitted"  # nbgrader's folder of what was handed in
@@ -128,7 +137,8 @@ class Collector:
         metadata = folder / METADATA
         if metadata.is_file():
             self._read_people(_reader(folder, (METADATA,)))
-        is_upload = metadata.is_file() or folder.name == UPLOADED
+        is_stamped = folder.name == UPLOADED
+        is_upload = metadata.is_file() or is_stamped
         with Folder(folder) as opened:
             entries = opened.entries(CLASS_LIMITS.members)
         for name, is_folder in entries:
@@ -139,7 +149,10 @@ class Collector:
                 may_be_clone = is_folder and not is_upload and not found.student.platform
                 if may_be_clone and os.path.lexists(path / ".git"):
                     found = found._replace(student=replace(found.student, platform="repository"))
-                walk = partial(_walk, path, found, may_be_clone and self.believes_commits)
+                believed = (
+                    Stamp if is_stamped else Repository if may_be_clone and self.believes_commits else None
+                )
+                walk = partial(_walk, path, found, believed)
                 self._add(found.student, walk)
 
     def _add(self, student: StudentName, source: Callable[[], Iterator[FoundFile]]) -> None:
@@ -161,6 +174,7 @@ class Collector:
             raise CourseError(f"{self.label} {error.strerror}; grade it in parts.") from None
         except NotReadable as error:
             raise CourseError(f"{self.label} {error.strerror}.") from None
+        archived = of_file(path).at or datetime.now(UTC)
         places = [parts for parts in archive.members if parts[-1] != METADATA or len(parts) > 2]
         above = 1 if places and _has_common_folder(places) else 0
         metadata = _metadata_at([*archive.members], above)
@@ -169,7 +183,8 @@ class Collector:
         for parts in sorted(archive.members.keys() - {metadata}):
             found = owner(parts[above:]) if len(parts) > above else None
             if found:
-                read, time = partial(_read_member, archive, parts), partial(of_member, archive.members[parts])
+                read = partial(_read_member, archive, parts)
+                time = partial(of_member, archive.members[parts], archived)
                 one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload, time)])
                 self._add(found.student, one)
 
@@ -398,20 +413,24 @@ def files_below(path: Path) -> Iterator[FoundFile]:
     return _walk(path, Owned(name, () if path.is_dir() else (path.name,)))
 
 
-def _walk(path: Path, found: Owned, believes_commits: bool = False) -> Iterator[FoundFile]:
-    """Yield every file below a path, or the path itself if it is a file; follow no link."""
+Record = Repository | Stamp
+
+
+def _walk(path: Path, found: Owned, believed: type[Record] | None = None) -> Iterator[FoundFile]:
+    """Yield every file below a path, or the path itself if it is a file; follow no link. `believed` are the
+    records that say when a file was handed in."""
     if path.is_symlink() or not path.is_dir():
         read = _reader(path.parent, (path.name,))
         yield FoundFile(found.inner, read, found.late, found.upload, of_path(path, None))
         return
-    yield from _Walk(path, found.inner, believes_commits).all_files()
+    yield from _Walk(path, found.inner, believed).all_files()
 
 
 class _Walk:
     """A way through a student's folder, by descriptors. `above` is what the platform's name says of it."""
 
-    def __init__(self, root: Path, above: Parts, believes_commits: bool) -> None:
-        self._root, self._above, self._believes_commits = root, above, believes_commits
+    def __init__(self, root: Path, above: Parts, believed: type[Record] | None) -> None:
+        self._root, self._above, self._believed = root, above, believed
         self._count = 0  # of files
 
     def all_files(self) -> Iterator[FoundFile]:
@@ -425,36 +444,38 @@ class _Walk:
         except OSError as error:
             yield _trouble(self._above, f"The folder cannot be opened: {reason_of(error)}.")
 
-    def _below(
-        self, folder: Folder, parts: Parts, repository: Repository | None = None
-    ) -> Iterator[FoundFile]:
+    def _below(self, folder: Folder, parts: Parts, record: Record | None = None) -> Iterator[FoundFile]:
         """Yield the files of a folder, and of those in it. Raises OSError and _TooMany."""
         entries = folder.entries()
         names = [entry.name for entry in entries if not entry.is_folder]
         folders = [entry.name for entry in entries if entry.is_folder]
         if ".git" in folders:
             own = Repository(folder.path)
-            repository = own if self._believes_commits else repository
+            record = own if self._believed is Repository else record
             if others := own.other_branches():
                 text = f"There is work on another branch than the graded one: {listed(others)}."
                 yield _trouble((*self._above, *parts), text)
+        if self._believed is Stamp and Stamp.FILE in names:
+            names.remove(Stamp.FILE)
+            with suppress(OSError, UnicodeDecodeError):
+                record = Stamp(folder.read(Stamp.FILE, limit=LONGEST_NAME).decode())
         self._count += len(names)
         if self._count > LIMITS.members:
             raise _TooMany
         for name in names:
-            yield self._file((*parts, name), of_path(folder.path / name, repository))
+            yield self._file((*parts, name), of_path(folder.path / name, record))
         for name in folders:
             if name not in IGNORED_FOLDERS and not name.startswith("."):
-                yield from self._lower(folder, (*parts, name), repository)
+                yield from self._lower(folder, (*parts, name), record)
 
-    def _lower(self, folder: Folder, parts: Parts, repository: Repository | None) -> Iterator[FoundFile]:
+    def _lower(self, folder: Folder, parts: Parts, record: Record | None) -> Iterator[FoundFile]:
         if len(parts) > LIMITS.depth:
             yield self._file(parts)
             return
         before = self._count
         try:
             with folder.folder(parts[-1]) as lower:
-                yield from self._below(lower, parts, repository)
+                yield from self._below(lower, parts, record)
         except OSError as error:
             text = f"The folder {'/'.join(parts)} cannot be opened: {reason_of(error)}."
             yield _trouble((*self._above, *parts), text)

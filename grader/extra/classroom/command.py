@@ -134,7 +134,7 @@ def _class_run(
 ) -> ClassRun:
     stubs = {info.name: path.read_bytes() for info in infos if (path := course.stub(info)).is_file()}
     katas = {info.name: info for info in infos}
-    others = (course.katas, stubs, logins, renamed(course), policy.has_deadlines)
+    others = (course.katas, stubs, logins, renamed(course), policy)
     return ClassRun(katas, collector, roster, pool, store, *others)
 
 

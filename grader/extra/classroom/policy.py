@@ -300,8 +300,8 @@ class Policy:
         overrides: Mapping[str, Override],
         now: datetime,
     ) -> Marks:
-        """Return the student's points. `handed_in` says when each kata was handed in; a time after `now` is
-        that of a wrong clock and counts as `now`."""
+        """Return the student's points. `handed_in` says when each kata was handed in; a time after
+        `now`, when the class is graded, is that of a wrong clock, and takes no points away."""
         marks = {}
         for kata in katas:
             if override := overrides.get(kata.name):
@@ -322,15 +322,14 @@ class Policy:
         due, late = self.deadline(student, kata.name), self.terms.late
         if due is None or when is None or not kata.checks:
             return Mark(score, score)
-        if when.at is None:
-            text = f"Nobody knows when it was handed in ({when.source}); it counts as in time."
+        if min(when.at or now, now) <= self._later(due, late.grace):
+            return Mark(score, score)
+        if when.at is None or when.at > now:
+            ahead = f"the clock of {when.source} is ahead" if when.at else when.source
+            text = f"Nobody knows when it was handed in ({ahead}); it counts as in time."
             return Mark(score, score, (text,), is_open=True)
-        at = min(when.at, now)
+        at = when.at
         told = f"Handed in {self._shown(at)} ({when.source}), due {self._shown(due)}"
-        if when.at > now:
-            told = f"The clock of {when.source} is wrong; the time of grading counts. {told}"
-        if at <= self._later(due, late.grace):
-            return Mark(score, score, () if when.at <= now else (f"{told}.",))
         if late.closed_after and at > self._later(due, late.closed_after):
             return Mark(score, 0, (f"{told}: too late, no points.",))
         zone = self.zone or due.tzinfo

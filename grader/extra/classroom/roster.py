@@ -50,6 +50,8 @@ OWN = Layout(
 FIRST, LAST = ("first name", "firstname"), ("last name", "surname", "lastname")
 #: A column by which an instructor says which submission is whose.
 SUBMISSION = "submission"
+#: The column of Moodle's grading worksheet that says when a submission came.
+LAST_MODIFIED = "last modified (submission)"
 POINTS_POSSIBLE = "points possible"
 NO_STUDENTS = (POINTS_POSSIBLE, "student, test")  # rows of Canvas's export
 

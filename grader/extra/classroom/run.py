@@ -10,15 +10,18 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Protocol
 
-from grader.course.catalog import KataInfo
+from grader.course.catalog import CourseError, KataInfo
 from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, decoded
 from grader.extra.classroom.collector import Collector, SubmittedFile, answers_in
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, Submission
-from grader.extra.classroom.roster import Identities, Member, Person, Roster
+from grader.extra.classroom.policy import Policy
+from grader.extra.classroom.roster import LAST_MODIFIED, Identities, Member, Person, Roster
 from grader.extra.classroom.store import Store, user
 from grader.extra.classroom.task import FileVerdict, Task, unreadable
-from grader.extra.classroom.times import COPIED, HandedIn, moment, of_text
+from grader.extra.classroom.times import COPIED, HandedIn, are_copied, moment, of_text, of_worksheet
+from grader.formats.account import one_line
+from grader.report_texts import listed
 
 MOST_NOTES = 20
 MOST_UNRECOGNISED = 20  # files of one student
@@ -26,6 +29,14 @@ MOST_TROUBLES = 5  # of one student
 SOME_CLONES = (
     "{} of {} folders are Git repositories, and their commits say when the work was handed in. If students"
     " have uploaded them, write commits = false into policy.toml: a student can set the time of a commit."
+)
+ONE_TIME = (
+    "Most files have one time, that of a copy or a download, so that no file counts as late by its time."
+    " Set what is late with `kata override`."
+)
+NO_WORKSHEET = (
+    "Moodle's export does not say when work was handed in, so that nothing of it counts as late:"
+    " give Moodle's grading worksheet as --roster."
 )
 
 
@@ -94,15 +105,16 @@ class ClassRun:
         stubs: Mapping[str, bytes] = MappingProxyType({}),
         logins: Mapping[str, Person] = MappingProxyType({}),
         renamed: Mapping[str, str] = MappingProxyType({}),
-        has_deadlines: bool = False,
+        policy: Policy | None = None,
     ) -> None:
         """`other_katas` are katas of the course that are not graded now; `stubs` the files handed out;
-        `logins` says who has which login on a host, `renamed` the new names of katas by their old ones. With
-        `has_deadlines` it finds out when each file was handed in."""
+        `logins` says who has which login on a host, `renamed` the new names of katas by their old ones. If
+        the `policy` has deadlines, it finds out when each file was handed in. Raises CourseError if the
+        roster fits no submission."""
         self.katas, self.collector, self.roster = infos, collector, roster
         self.names, self.stubs = KataNames([*infos, *other_katas], renamed), stubs
         self.pool, self.store = pool, store
-        self.counts, self._has_deadlines = RunCounts(), has_deadlines
+        self.counts, self._policy = RunCounts(), policy or Policy()
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
         self._unlisted: list[str] = []
@@ -113,9 +125,11 @@ class ClassRun:
             text = f"The folders are named {self._identities.prefix}LOGIN: what follows the assignment is"
             self.counts.note(f"{text} taken for the login.")
         clones = sum(student.platform == "repository" for student in collector.names)
-        if has_deadlines and collector.believes_commits and 0 < clones < len(collector):
+        if self._policy.has_deadlines and collector.believes_commits and 0 < clones < len(collector):
             self.counts.note(SOME_CLONES.format(clones, len(collector)))
         self._matched = self._match(roster, collector.names) if roster else {}
+        if roster and roster.members and not self._matched and not self.counts.unclear:
+            raise _nobody_fits(roster, collector)
 
     def require_one_student_each(self) -> None:
         """Raise CourseError if the folder above the submissions was named."""
@@ -141,6 +155,8 @@ class ClassRun:
         for name, students in sorted(self._earlier.items()):
             have = f"{students} students have" if students > 1 else "1 student has"
             self.counts.note(f"{have} another release of {name}; judged by the version of this course.")
+        if self._policy.has_deadlines:
+            self._forget_copies()
         self._enrol_absent()
         self.store.commit()
         return self.counts
@@ -170,16 +186,53 @@ class ClassRun:
                     yield from self._task(member, student, file)
             self._finish_one(member.id, done)
 
-    def _time(self, student: StudentName, file: SubmittedFile, digest: str) -> HandedIn | None:
-        """Return when a file was handed in. Canvas says only whether it was late, so that a file in time has
-        no time. The time of a file is the earliest that any run has seen, since a copy is newer."""
+    def _time(
+        self, member: Member, student: StudentName, file: SubmittedFile, digest: str
+    ) -> HandedIn | None:
+        """Return when a file was handed in; None if nobody says that it was late.
+
+        Where a platform keeps a record, it alone counts. Canvas says only whether a file was late. The time
+        of another file is the earliest that any run has seen, since a copy is newer.
+        """
         if student.platform == "canvas":
             return HandedIn(None, "Canvas marks it as late") if file.late else None
-        time = of_text(student.time, "Gradescope") or file.time()
+        if student.platform == "moodle":
+            return self._time_on_moodle(member, file.time().at)
+        if student.platform == "gradescope":
+            return of_text(student.time, "Gradescope") or HandedIn(None, "Gradescope says no time")
+        time = file.time()
         if time.at is None or time.source not in COPIED:
             return time
         seconds = self.store.first_seen(digest, student.key, time.at.timestamp())
         return HandedIn(moment(seconds), time.source)
+
+    def _time_on_moodle(self, member: Member, downloaded: datetime | None) -> HandedIn | None:
+        """Return the time in Moodle's grading worksheet, which is the roster; None if it is not. What was
+        changed after the download is not what was downloaded."""
+        if self.roster is None or LAST_MODIFIED not in self.roster.titles:
+            return None
+        text = member.columns.get(LAST_MODIFIED, "")
+        at = of_worksheet(text, self._policy.zone)
+        if at is None:
+            return HandedIn(None, f"the worksheet has no time of it: {one_line(text, 60) or '-'}")
+        if downloaded and at.replace(tzinfo=None) > downloaded.astimezone().replace(tzinfo=None):
+            return HandedIn(None, "it was changed after the download, as the worksheet says")
+        return HandedIn(at, "the worksheet")
+
+    def _forget_copies(self) -> None:
+        """Take no points for the times of files that are the moment of a copy or a download, and say so."""
+        files = {
+            student: [time.at for time in times.values() if time.at and time.source in COPIED]
+            for student, times in self.counts.times.items()
+        }
+        if are_copied(max(times) for times in files.values() if times):
+            for student, times in self.counts.times.items():
+                kept = {kata: time for kata, time in times.items() if time.source not in COPIED}
+                self.counts.times[student] = kept
+            self.counts.note(ONE_TIME)
+        on_moodle = any(student.platform == "moodle" for student in self.collector.names)
+        if on_moodle and not (self.roster and LAST_MODIFIED in self.roster.titles):
+            self.counts.note(NO_WORKSHEET)
 
     def _finish_one(self, member: str, done: Callable[[], None]) -> None:
         self._pending[member] -= 1
@@ -278,7 +331,7 @@ class ClassRun:
         self.store.add_submission(member.id, file.kata, task.digest, judging)
         if verdict is None:
             self.store.add_source(task.digest, task.data)
-        if self._has_deadlines and (time := self._time(student, file, task.digest)):
+        if self._policy.has_deadlines and (time := self._time(member, student, file, task.digest)):
             self.counts.times.setdefault(member.id, {})[file.kata] = time
         if self.store.has_verdict(file.kata, task.digest, judging):
             self.counts.known += 1
@@ -297,3 +350,13 @@ class ClassRun:
             if not self.store.is_enrolled(member.id):
                 self.store.enrol(member)
                 self.counts.absent += 1
+
+
+def _nobody_fits(roster: Roster, collector: Collector) -> CourseError:
+    """Return the error of a roster by which every submission would be a stranger's, and everybody absent."""
+    ids = listed([member.id for member in roster.members])
+    submissions = listed([student.key for student in collector.names])
+    return CourseError(
+        f"The roster fits no submission in {collector.label}: its ids are {ids}, and the submissions are of"
+        f" {submissions}. Correct the ids, or say by --logins whose the logins are."
+    )

@@ -1,5 +1,8 @@
 """Find out when a file was handed in: by the platform's own record, by the commit, or by the file.
 
+An archive of a platform has the moment of its download, or nothing, as the time of every file. Such a time is
+never the time at which work was handed in.
+
 The commit comes from the student's repository, which is not trusted: Git runs in an empty repository of ours
 and borrows the student's objects, so that no configuration, hook or attribute of the student's counts. The
 time of a commit is what the student's clock said, and can be set at will. A commit counts only for the
@@ -15,9 +18,9 @@ import subprocess
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +44,9 @@ SETTINGS = ("core.commitGraph=false", "core.multiPackIndex=false", "log.showSign
 SHOWN = "%Y-%m-%d %H:%M"  # how a time is written for people
 #: Who tells a time that changes when a file is copied.
 COPIED = ("the file", "the zip file")
+COPYING = 60.0  # seconds between the first and the last file of a copy, at most
+#: How Moodle writes a time in English, without the commas and the day of the week.
+OF_MOODLE = ("%d %B %Y %I:%M %p", "%d %B %Y %H:%M", "%B %d %Y %I:%M %p", "%B %d %Y %H:%M", "%Y-%m-%d %H:%M")
 
 
 class HandedIn(NamedTuple):
@@ -200,16 +206,54 @@ def of_file(path: Path) -> HandedIn:
     return unknown_time()
 
 
-def of_path(path: Path, repository: Repository | None) -> Callable[[], HandedIn]:
-    """Return a function that says when a file was handed in: its last commit, or else its own time."""
-    return lambda: (repository and repository.handed_in(path)) or of_file(path)
+def of_path(path: Path, record: Repository | Stamp | None) -> Callable[[], HandedIn]:
+    """Return a function that says when a file was handed in, by a record or else by the file's own time."""
+    return lambda: (record and record.handed_in(path)) or of_file(path)
 
 
-def of_member(info: zipfile.ZipInfo) -> HandedIn:
-    """Return when a file in a zip was written, which has no time zone: that of this machine is assumed."""
+def of_member(info: zipfile.ZipInfo, archived: datetime) -> HandedIn:
+    """Return when a file in a zip was written, which has no time zone: that of this machine is assumed. No
+    file is written after its archive, whose own time is `archived`."""
     with suppress(ValueError, OverflowError, OSError):
-        return HandedIn(datetime(*info.date_time).astimezone(), "the zip file")
+        at = datetime(*info.date_time).astimezone()
+        late = "its time is after that of the zip file"
+        return HandedIn(at, "the zip file") if at <= archived else HandedIn(None, late)
     return unknown_time()
+
+
+def are_copied(times: Iterable[datetime]) -> bool:
+    """Return whether more than half of some times of files, one a student, lie so close together that they
+    are the moment of a copy or a download. One time alone may be any."""
+    seconds = sorted(time.timestamp() for time in times)
+    most = len(seconds) // 2  # so many others are near a time
+    near = (later - at <= COPYING for at, later in zip(seconds, seconds[most:], strict=False))
+    return len(seconds) > 1 and any(near)
+
+
+class Stamp:
+    """The time that nbgrader writes into a file beside what a student submits to it."""
+
+    FILE = "timestamp.txt"
+
+    def __init__(self, text: str) -> None:
+        self._time = of_text(text, "nbgrader")
+
+    def handed_in(self, _: Path) -> HandedIn | None:
+        """Return the time; None if there is none in the file."""
+        return self._time
+
+
+def of_worksheet(text: str, zone: tzinfo | None) -> datetime | None:
+    """Return the time in a cell of Moodle's grading worksheet, `Thursday, 19 November 2026, 12:00 PM`; None
+    if it is none. It is in `zone`, or else in that of this machine."""
+    words = text.replace(",", " ").split()
+    if words and words[0].lower().endswith("day"):
+        del words[0]
+    for form in OF_MOODLE:
+        with suppress(ValueError, OverflowError, OSError):
+            found = datetime.strptime(" ".join(words), form)
+            return found.replace(tzinfo=zone) if zone else found.astimezone()
+    return None
 
 
 def of_text(text: str, source: str) -> HandedIn | None:
