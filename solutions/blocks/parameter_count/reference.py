@@ -9,7 +9,7 @@ def parameter_count(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True)
     layer = 2 * attention + feed_forward + layer_norms
     embedding = vocab_size * d_model
     output_projection = 0 if tied else linear(d_model, vocab_size)
-    return {
+    counts = {
         "token_embedding": embedding,
         "self_attention": attention,
         "cross_attention": attention,
@@ -20,6 +20,7 @@ def parameter_count(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True)
         "output_projection": output_projection,
         "total": embedding + num_layers * layer + output_projection,
     }
+    return counts
 
 
 def linear(inputs, outputs):
