@@ -533,7 +533,13 @@ def read_from_notebook(info: KataInfo, path: Path) -> Submission:
 def katas_in(path: Path, known: Iterable[str]) -> list[str]:
     """Return the katas among `known` that a notebook answers, in the order of `known`. Raises
     SubmissionRejected if the file is not a notebook."""
-    cells = read_cells(path)
+    label = shorten(path)
+    return katas_of(read_bytes(path, label, LARGEST, "a notebook"), label, known)
+
+
+def katas_of(data: bytes, label: str, known: Iterable[str]) -> list[str]:
+    """Return the same of a notebook given as bytes. Raises SubmissionRejected."""
+    cells = cells_in(data, label)
     return [name for name in known if answer_to(name, cells) is not None]
 
 

@@ -9,6 +9,7 @@ import zipfile
 import pytest
 
 from grader.course.catalog import MANIFEST, CourseError
+from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, Unreadable
 from grader.extra.classroom.collector import Collector, answers_in
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, kata_at, owner
@@ -49,6 +50,7 @@ def zipped(path, files):
         ("Jane Doe_4711_assignsubmission_file_softmax.py", "Jane Doe_4711", "softmax.py"),
         ("Jane Doe_4711_assignsubmission_onlinetext_/onlinetext.html", "Jane Doe_4711", "onlinetext.html"),
         ("ada.zip", "ada", "ada.zip"),
+        ("ADA.ZIP", "ADA", "ADA.ZIP"),
     ],
 )
 def test_a_platform_s_file_name_identifies_the_student(place, student, inner):
@@ -235,11 +237,94 @@ def test_canvas_s_mark_of_lateness_is_kept(tmp_path):
     assert graded(tmp_path, files[:1]) == ("softmax.py", False)
 
 
-def test_an_untouched_stub_counts_only_if_there_is_no_other_file(tmp_path, write):
-    write(tmp_path, {"ada/exercises/attention/softmax.py": "stub", "ada/softmax.py": "answer"})
-    ((_, files),) = Collector(tmp_path).students()
-    (file,) = answers_in(files, NAMES, stubs={"softmax": b"stub\r\n"}).files
-    assert file.place == ("softmax.py",)
+STUB = '"""As it was."""\n\n\ndef double(x):\n    """Twice x."""\n    # here\n    raise NotImplementedError\n'
+ANSWER = "def double(x):\n    return x + x\n"
+
+
+def notebook(*cells):
+    return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
+
+
+def chosen(folder, course):
+    """The places of the files that are graded by kata, and the files that answer nothing."""
+    collector = Collector(folder)
+    ((_, files),) = collector.students()
+    found = answers_in(files, KataNames(course.katas), course.katas, collector.handed_out)
+    return {file.kata: "/".join(file.place) for file in found.files}, found.unrecognised
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"double.py": ANSWER},
+        {"double.ipynb": notebook(f"%%kata double\n{ANSWER}")},
+        {"homework.ipynb": notebook(f"%%kata double\n{ANSWER}")},
+        {"HW1.ZIP": {"hw1/double.py": ANSWER}},
+        {"double.py": "def double(:\n"},
+    ],
+)
+def test_an_untouched_stub_of_any_release_counts_only_if_there_is_nothing_else(
+    tmp_path, write, tiny_course, other
+):
+    write(tmp_path, {"ada/exercises/attention/double.py": STUB})
+    for name, content in other.items():
+        if isinstance(content, dict):
+            zipped(tmp_path / "ada" / name, content)
+        else:
+            write(tmp_path / "ada", {name: content})
+    (expected,) = (
+        next(iter(content)) if isinstance(content, dict) else name for name, content in other.items()
+    )
+    assert chosen(tmp_path, tiny_course) == ({"double": expected}, [])
+
+
+@pytest.mark.parametrize("stub", [STUB, notebook(f"%%kata double\n{STUB}")])
+def test_a_stub_that_is_alone_is_the_one_file(tmp_path, write, tiny_course, stub):
+    name = "double.ipynb" if stub.startswith("{") else "double.py"
+    write(tmp_path, {f"ada/ps1/{name}": stub})
+    assert chosen(tmp_path, tiny_course) == ({"double": f"ps1/{name}"}, [])
+
+
+def test_a_file_as_a_release_wrote_it_is_a_stub_whatever_is_in_it(tmp_path, write, tiny_course):
+    shipped = "def double(x):\n    return 3 * x\n"
+    listed = {"exercises/attention/double.py": digest(shipped.encode())}
+    files = {"exercises/attention/double.py": shipped, "double.py": ANSWER}
+    write(tmp_path, {f"ada/{name}": text for name, text in files.items()})
+    assert chosen(tmp_path, tiny_course)[0] == {"double": "exercises/attention/double.py"}
+    write(tmp_path, {f"ada/{MANIFEST}": json.dumps({"version": 1, "files": listed})})
+    assert chosen(tmp_path, tiny_course)[0] == {"double": "double.py"}
+
+
+BOTH = notebook(f"%%kata double\n{ANSWER}", "%%kata center\ndef center(x):\n    return x\n")
+EMPTY = notebook(f"%%kata double\n{STUB}")
+BESIDE = {"exercises/attention/double.py": STUB, "see/stack.py": "x = 1\n", "keys/double.key": "k\n"}
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        (
+            {"attention/double.ipynb": BOTH},
+            {"double": "attention/double.ipynb", "center": "attention/double.ipynb"},
+        ),
+        (
+            {"attention-in-one/attention.ipynb": BOTH, "attention/double.ipynb": EMPTY},
+            dict.fromkeys(["center", "double"], "attention-in-one/attention.ipynb"),
+        ),
+    ],
+)
+def test_in_a_course_of_notebooks_the_cells_answer_and_the_courses_own_files_do_not(
+    tmp_path, write, tiny_course, own, expected
+):
+    beside = {
+        f"{name}/{path}": text for name in ("attention", "attention-in-one") for path, text in BESIDE.items()
+    }
+    listed = {f"source/{name}": digest(text.encode()) for name, text in beside.items()}
+    write(tmp_path, {f"submitted/ada/{name}": text for name, text in (beside | own).items()})
+    write(tmp_path, BESIDE | {MANIFEST: json.dumps({"version": 1, "files": listed})})
+    for folder in (tmp_path, tmp_path / "submitted"):
+        assert chosen(folder, tiny_course) == (expected, [])
+        Collector(folder).require_one_student_each(KataNames(tiny_course.katas), lambda _: False)
 
 
 def test_of_two_files_the_last_is_graded_and_the_other_reported(tmp_path, write):

@@ -21,9 +21,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from grader.course.archives import Zip
-from grader.course.catalog import MANIFEST, Course, CourseError, shorten
+from grader.course.catalog import MANIFEST, Course, CourseError, KataInfo, shorten
 from grader.course.files import CLASS_LIMITS, LIMITS, Folder, NotReadable, TooLarge
-from grader.course.release_manifest import parse_list
+from grader.course.release_manifest import digest, parse_list, read_list
 from grader.course.submission import (
     LARGEST,
     MAX_BYTES,
@@ -32,6 +32,9 @@ from grader.course.submission import (
     Unreadable,
     answer_in,
     cells_in,
+    decoded,
+    katas_of,
+    parse,
     read_bytes,
     utf8,
 )
@@ -49,6 +52,7 @@ from grader.extra.classroom.platform_filenames import (
     kata_at,
     may_be_an_answer,
     owner,
+    place_of,
     resubmission,
 )
 from grader.extra.classroom.roster import gradescope_people
@@ -120,6 +124,7 @@ class Collector:
             raise CourseError(f"There is no folder or zip file {self.label}.")
         self._sources: dict[StudentName, list[Callable[[], Iterator[FoundFile]]]] = {}
         self._people: dict[str, list[StudentName]] = {}  # of Gradescope's folders
+        self.handed_out: dict[Parts, str] = {}  # digests of the files that nbgrader's students got
         if path.is_dir():
             self._add_folder(_folder_of_students(path))
         else:
@@ -135,6 +140,8 @@ class Collector:
 
     def _add_folder(self, folder: Path) -> None:
         metadata = folder / METADATA
+        if folder.name == UPLOADED:
+            self.handed_out = _beside_notebooks(folder.parent)
         if metadata.is_file():
             self._read_people(_reader(folder, (METADATA,)))
         is_stamped = folder.name == UPLOADED
@@ -201,8 +208,11 @@ class Collector:
     def require_one_student_each(self, names: KataNames, is_member: Callable[[StudentName], bool]) -> None:
         """Raise CourseError if every submission holds the folders of several students.
 
-        This happens if the folder above the submissions was named. A member of the roster is one student.
+        This happens if the folder above the submissions was named. A member of the roster is one student, and
+        so is each in the folders of a course that `kata notebooks` has written.
         """
+        if self.handed_out:
+            return
         folder = ""
         for student, files in self.students():
             katas: dict[str, set[Parts]] = {}
@@ -220,6 +230,15 @@ class Collector:
                 f"{folder} holds one kata in several folders, as if each were a student's."
                 f" Name the folder of the students: kata grade {folder}"
             )
+
+
+def _beside_notebooks(course: Path) -> dict[Parts, str]:
+    """Return the digests of what `kata notebooks` wrote beside the notebooks of its assignments, by the place
+    in a student's folder; empty if that course is not here."""
+    with suppress(CourseError):
+        listed = ((name.split("/"), value) for name, value in read_list(course).items())
+        return {tuple(parts[1:]): value for parts, value in listed if parts[0] == "source"}
+    return {}
 
 
 def _folder_of(place: Parts) -> Parts:
@@ -246,11 +265,14 @@ class Collected:
 def answers_in(
     files: Iterator[FoundFile],
     names: KataNames,
-    stubs: Mapping[str, bytes] = MappingProxyType({}),
+    infos: Mapping[str, KataInfo] = MappingProxyType({}),
+    handed_out: Mapping[Parts, str] = MappingProxyType({}),
 ) -> Collected:
     """Return the file in the best place for each kata, sorted by kata.
 
-    `stubs` holds the files that were handed out: an untouched one counts only if there is no other.
+    A notebook answers the katas that its cells name. Of the katas of `infos`, an untouched stub counts only
+    if there is nothing else. `handed_out` has the digests of files that students got, besides those that a
+    student's own manifest lists.
     """
     ranked: dict[str, list[tuple[Place, FoundFile]]] = {}
     others: list[Parts] = []
@@ -258,20 +280,20 @@ def answers_in(
     manifests: list[FoundFile] = []
     troubles: list[str] = []
     for file in _with_zips_opened(files):
-        found = kata_at(file.inner, names)
         if file.trouble:
             troubles.append(file.trouble)
-        elif found:
-            ranked.setdefault(found[1], []).append((found[0], file))
+        elif found := _places(file, names):
+            for place, kata in found:
+                ranked.setdefault(kata, []).append((place, file))
         elif file.inner[-1] == MANIFEST:
             manifests.append(file)
         elif may_be_an_answer(file.inner, names):
             others.append(file.inner)
         elif not is_about(file.inner):
             rest.append(file.inner)
-    released = _released(manifests)
+    released = {**handed_out, **_released(manifests)}
     unrecognised = ["/".join(place) for place in others if place not in released]
-    best = [_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)]
+    best = [_best(kata, ranked[kata], infos.get(kata), released) for kata in sorted(ranked)]
     declared = {place[-1]: digest for place, digest in released.items() if place[-4:-2] == ("tests", "katas")}
     declarations = {kata: declared[f"test_{kata}.py"] for kata in ranked if f"test_{kata}.py" in declared}
     if rest and not (best or unrecognised or troubles):
@@ -294,16 +316,30 @@ def _released(manifests: list[FoundFile]) -> dict[Parts, str]:
     return places
 
 
-def _best(kata: str, found: list[tuple[Place, FoundFile]], stub: bytes | None) -> SubmittedFile:
+def _places(file: FoundFile, names: KataNames) -> list[tuple[Place, str]]:
+    """Return the katas that a file answers, each with its place: that of the file's name, and for a notebook
+    those that its cells name."""
+    named = kata_at(file.inner, names)
+    found = [named] if named else []
+    if file.inner[-1].casefold().endswith(SUFFIX) and (named or may_be_an_answer(file.inner, names)):
+        with suppress(SubmissionRejected):
+            cells = katas_of(file.read(), file.inner[-1], sorted(names.names))
+            place = place_of(file.inner)
+            found += [(place, names.current(kata)) for kata in cells if not named or kata != named[1]]
+    return found
+
+
+def _best(
+    kata: str, found: list[tuple[Place, FoundFile]], info: KataInfo | None, released: Mapping[Parts, str]
+) -> SubmittedFile:
     """Return the file in the best place; of several in equal places the one that was handed in last."""
     if len(found) > MOST_FILES:
         return SubmittedFile(kata, found[0][1].inner, partial(_refuse_many, kata, len(found)))
-    begun = [one for one in found if not _is_stub(one[1], stub)] if len(found) > 1 else found
-    found = begun or found
-    place = min(place for place, _ in found)
-    file = max((file for at, file in found if at == place), key=_recency)
+    begun = [one for one in found if not _is_stub(one[1], info, released)] if len(found) > 1 else found
+    place = min(place for place, _ in begun or found)
+    file = max((file for at, file in begun or found if at == place), key=_recency)
     is_usual = place.exactness == EXACT and place.depth <= 1
-    others = tuple(other.inner for at, other in found if other is not file and (at == place or not is_usual))
+    others = tuple(other.inner for at, other in begun if other is not file and (at == place or not is_usual))
     read = file.read
     if place.suffix == SUFFIXES.index(SUFFIX):
         read = partial(_from_notebook, read, kata, file.inner[-1])
@@ -314,15 +350,21 @@ def _refuse_many(kata: str, files: int) -> bytes:
     raise Unreadable(f"{files:,} files answer {kata}; nobody knows which one was meant.")
 
 
-def _is_stub(file: FoundFile, stub: bytes | None) -> bool:
-    """Return whether a file is the stub, but for its spaces. A notebook is none, and is not read."""
-    if stub is None or file.inner[-1].endswith(SUFFIX):
+def _is_stub(file: FoundFile, info: KataInfo | None, released: Mapping[Parts, str]) -> bool:
+    """Return whether a file is as a release wrote it, or nothing of the kata is begun in its code. A file
+    that cannot be read may hold an answer."""
+    if info is None:
         return False
+    label = file.inner[-1]
     try:
         data = file.read()
+        if released.get(file.inner) == digest(data):
+            return True
+        if label.casefold().endswith(SUFFIX):
+            data = _from_notebook(lambda: data, info.name, label)
+        return not parse(info, decoded(data, label), label).touched
     except SubmissionRejected:
         return False
-    return len(data) <= 2 * len(stub) and data.split() == stub.split()
 
 
 def _recency(file: FoundFile) -> tuple[int, tuple[int, ...], list[tuple[int, str]]]:
@@ -341,7 +383,7 @@ def _with_zips_opened(files: Iterator[FoundFile]) -> Iterator[FoundFile]:
     """Yield the files; a zip file of a student is replaced by the files in it."""
     zips = 0
     for file in files:
-        if file.trouble or len(file.inner) != 1 or not file.inner[0].endswith(".zip"):
+        if file.trouble or len(file.inner) != 1 or not file.inner[0].casefold().endswith(".zip"):
             yield file
             continue
         zips += 1
@@ -381,7 +423,7 @@ def limit_of(name: str) -> int:
     """Return the largest number of bytes that is read of a file of that name."""
     if name == METADATA:
         return LARGEST_METADATA
-    return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix, MAX_BYTES)
+    return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix.casefold(), MAX_BYTES)
 
 
 def _metadata_at(places: list[Parts], above: int) -> Parts | None:
@@ -399,12 +441,15 @@ def _has_common_folder(places: list[Parts]) -> bool:
 
 
 def _folder_of_students(folder: Path) -> Path:
-    """Return the folder that contains the students' folders, which nbgrader names `submitted`."""
+    """Return the folder that contains the students' folders, which nbgrader names `submitted`. It lies beside
+    the course's own exercises in what `kata notebooks` writes."""
+    if (folder / UPLOADED).is_dir():
+        return folder / UPLOADED
     if (folder / "exercises").is_dir():
         raise CourseError(
             f"{shorten(folder)} looks like one student's repository; name the folder that holds all of them."
         )
-    return folder / UPLOADED if (folder / UPLOADED).is_dir() else folder
+    return folder
 
 
 def files_below(path: Path) -> Iterator[FoundFile]:
@@ -528,12 +573,7 @@ def laid_out(course: Course, submission: Path) -> Iterator[LaidOut]:
 def _fill(course: Course, submission: Path) -> LaidOut:
     """Put the submission's answers into the folder of exercises."""
     notes, unread = list[str](), dict[str, str]()
-    stubs = {
-        info.name: path.read_bytes()
-        for info in course.katas.values()
-        if (path := course.stub(info)).is_file()
-    }
-    answers = answers_in(files_below(submission), KataNames(course.katas), stubs)
+    answers = answers_in(files_below(submission), KataNames(course.katas), course.katas)
     notes += answers.troubles
     for file in answers.files:
         path = course.stub(course.katas[file.kata])

@@ -36,7 +36,11 @@ class KataNames:
         None if it names no kata, or more than one. An old name counts as the new one.
         """
         found = self._find(stem)
-        return (found[0], self._new.get(found[1], found[1])) if found else None
+        return (found[0], self.current(found[1])) if found else None
+
+    def current(self, name: str) -> str:
+        """Return the name that a kata of this name has now."""
+        return self._new.get(name, name)
 
     def _find(self, stem: str) -> tuple[int, str] | None:
         stem = RESUBMITTED.sub("", stem)
@@ -133,7 +137,7 @@ def owner(parts: Parts) -> Owned | None:
     if canvas:
         upload = int(canvas["upload"])
         return Owned(_on_platform(canvas, "canvas"), (canvas["file"],), canvas["late"] is not None, upload)
-    return Owned(StudentName(top[: -len(".zip")]), parts) if top.endswith(".zip") else None
+    return Owned(StudentName(top[: -len(".zip")]), parts) if top.casefold().endswith(".zip") else None
 
 
 def _on_platform(found: re.Match[str], platform: str) -> StudentName:
@@ -159,7 +163,12 @@ def kata_at(inner: Parts, names: KataNames) -> tuple[Place, str] | None:
     if suffix not in SUFFIXES or _is_ignored(inner):
         return None
     found = names.find(stem)
-    return (Place(found[0], _depth(inner[:-1]), SUFFIXES.index(suffix)), found[1]) if found else None
+    return (place_of(inner, found[0]), found[1]) if found else None
+
+
+def place_of(inner: Parts, exactness: int = EXACT) -> Place:
+    """Return the place of a Python file or a notebook."""
+    return Place(exactness, _depth(inner[:-1]), SUFFIXES.index(_split(inner[-1])[1]))
 
 
 def may_be_an_answer(inner: Parts, names: KataNames) -> bool:

@@ -13,7 +13,7 @@ from typing import Protocol
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, decoded
-from grader.extra.classroom.collector import Collector, SubmittedFile, answers_in
+from grader.extra.classroom.collector import Collected, Collector, FoundFile, SubmittedFile, answers_in
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, Submission
 from grader.extra.classroom.policy import Policy
 from grader.extra.classroom.roster import LAST_MODIFIED, Identities, Member, Person, Roster
@@ -169,7 +169,7 @@ class ClassRun:
                 done()
                 continue
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
-            answers = answers_in(files, self.names, self.stubs)
+            answers = self._answers(files)
             upload = max((file.upload for file in answers.files), default=0)
             self.counts.submissions[member.id] = Submission(student, upload)
             self._note_unrecognised(member, answers.unrecognised)
@@ -234,6 +234,9 @@ class ClassRun:
         if on_moodle and not (self.roster and LAST_MODIFIED in self.roster.titles):
             self.counts.note(NO_WORKSHEET)
 
+    def _answers(self, files: Iterator[FoundFile]) -> Collected:
+        return answers_in(files, self.names, self.katas, self.collector.handed_out)
+
     def _finish_one(self, member: str, done: Callable[[], None]) -> None:
         self._pending[member] -= 1
         if not self._pending[member]:
@@ -278,7 +281,7 @@ class ClassRun:
         """Return a student's answer to a kata, read again; an empty text if it cannot be read."""
         for who, files in self.collector.students():
             if self._matched.get(who, Member(who.key)).id == student:
-                found = answers_in(files, self.names, self.stubs).files
+                found = self._answers(files).files
                 with suppress(SubmissionRejected):
                     return "".join(decoded(file.read(), kata) for file in found if file.kata == kata)
         return ""
