@@ -2,8 +2,8 @@
 
     python benchmarks/first_answers.py [--reports] [KATA ...]
 
-The answers are in `benchmarks/first_answers/KATA.txt`. Each begins with a line `# %%` that says what is wrong,
-in the words of whoever wrote it. An answer counts for the first column that holds:
+The answers are in `benchmarks/first_answers/KATA.txt`. Each begins with a line `# %%` that says what is wrong
+with it. An answer counts for the first column that holds:
 
     named       a known mistake, or several at once, is stated as the reason
     part        a known mistake is stated as one of the reasons, or as a possibility

@@ -11,10 +11,11 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from grader.course import general_mistakes
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.files import parse, read
 from grader.course.general_mistakes import GENERAL
-from grader.course.mistake_edits import EditedMistake, read_edits
+from grader.course.mistake_edits import Change, EditedMistake, merged, read_edits
 from grader.kata import Kata, KataError
 from grader.mistakes import LEVELS
 
@@ -134,6 +135,7 @@ class Answers:
             raise self._edited[name].taken(self.file, self._definitions[name].lineno)
         self._uses = {node.name: _names(node) for node in self.tree.body if isinstance(node, Definition)}
         self._codes: dict[str, types.CodeType] = {}
+        self._changes: dict[str, list[Change]] = {}
 
     @property
     def names(self) -> list[str]:
@@ -237,6 +239,33 @@ class Answers:
         entries = {entry: getattr(module, entry) for entry in self.info.entry_points}
         return types.SimpleNamespace(**entries, __name__=self.info.name, __file__=mistake.filename)
 
+    def changes(self, name: str) -> list[Change]:
+        """Return what a mistake changes in the reference; nothing if it is no edit of it."""
+        if name not in self._changes:
+            edited = self._edited.get(name)
+            self._changes[name] = edited.smallest_changes(self.reference_source) if edited else []
+        return self._changes[name]
+
+    def at_once(self, names: Sequence[str]) -> str | None:
+        """Return the reference with the edits of several mistakes, the general ones aside. It is None if two
+        of them touch the same text, or if one of them adds nothing to the others."""
+        edited = [name for name in names if name not in GENERAL]
+        every = [self.changes(name) for name in edited]
+        source = merged(self.reference_source, chain(*every))
+        fewer = (
+            merged(self.reference_source, chain(*every[:at], *every[at + 1 :])) for at in range(len(every))
+        )
+        return None if source is None or not all(every) or source in fewer else source
+
+    def fresh_at_once(self, names: Sequence[str], code: types.CodeType) -> types.SimpleNamespace:
+        """Return what makes several mistakes at once as a new module: the changed reference, which was
+        compiled as `code`, with the general mistakes around it."""
+        module = self._run(code)
+        entries = {entry: getattr(module, entry) for entry in self.info.entry_points}
+        for general in (GENERAL[name] for name in names if name in GENERAL):
+            entries = {entry: general.in_place_of(answer) for entry, answer in entries.items()}
+        return types.SimpleNamespace(**entries, __name__=self.info.name, __file__=code.co_filename)
+
     def code(self, name: str) -> str:
         """Return what the outcome of an answer rests on: the code that it needs, without comments and level.
         A general mistake has no code of the kata's."""
@@ -254,10 +283,13 @@ class Answers:
         """Execute the file of an answer as a new module."""
         if name not in self._codes:
             self._codes[name] = compile(self.file_of(name), filename, "exec", dont_inherit=True)
+        return self._run(self._codes[name])
+
+    def _run(self, code: types.CodeType) -> types.ModuleType:
         module = types.ModuleType(f"dojo_answer_{self.info.name}")
         sys.modules[module.__name__] = module
         with importable(self.reference):
-            exec(self._codes[name], vars(module))
+            exec(code, vars(module))
         return module
 
 

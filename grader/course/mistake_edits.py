@@ -14,8 +14,9 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,8 +26,11 @@ from grader.mistakes import LEVELS
 
 HEADING = re.compile(r"\[(\w+)\](?: +(\w+))?\s*")
 REST_OF_LINE = r" *(?:#.*)?"  # what may follow the text of an edit in a line of the reference
+ALIKE = 5  # words that two parts of an edit have to keep between them, so that another edit may change those
+WORDS = re.compile(r"\w+|\s+|.")
 Definition = ast.FunctionDef | ast.ClassDef
 Span = tuple[int, int]
+Change = tuple[int, int, str]  # where what is replaced begins and ends in the reference, and the new text
 
 
 @dataclass
@@ -89,6 +93,11 @@ class EditedMistake:
             raise self.error("the edits change nothing.")
         return source
 
+    def smallest_changes(self, reference: str) -> list[Change]:
+        """Return what the edits replace without longer pieces that stay the same."""
+        changes = (change for edit in self.edits for change in self._changes(edit, reference))
+        return sorted(hunk for change in changes for hunk in _hunks(change[:3], reference))
+
     def _changes(self, edit: LineEdit, reference: str) -> Iterator[tuple[int, int, str, int]]:
         """Yield the start and the end of what an edit replaces, the new text, and the line of the edit."""
         if not edit.old:
@@ -124,6 +133,37 @@ class EditedMistake:
             yield len(reference), len(reference), f"\n\n{text}\n"
         for at, (start, end, column) in enumerate(spans):
             yield start, end, textwrap.indent(text, " " * column)[column:] if at == 0 else ""
+
+
+def merged(reference: str, changes: Iterable[Change]) -> str | None:
+    """Return the reference with the changes of several mistakes; None if two of them touch the same text.
+    What two mistakes change alike is changed once. Lines that are added at one place follow each other."""
+    source, at, last = "", 0, ""
+    for start, end, new in sorted(set(changes)):
+        is_beside = start == at and start == end and last and not last.rstrip(" ").endswith("\n")
+        if start < at or is_beside:
+            return None
+        source += reference[at:start] + new
+        at, last = end, new
+    return source + reference[at:]
+
+
+def _hunks(change: Change, reference: str) -> Iterator[Change]:
+    """Yield the parts of a change between which pieces of at least ALIKE words stay the same."""
+    start, end, new = change
+    before, after = WORDS.findall(reference[start:end]), WORDS.findall(new)
+    at = by = 0
+    same = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    ends = [(0, 0), (len(before), len(after))]
+    for one, other, size in same:
+        is_kept = (one, other) in ends or (one + size, other + size) in ends
+        words = sum(not word.isspace() for word in before[one : one + size])
+        if not is_kept and words < ALIKE:
+            continue
+        if (at, by) != (one, other):
+            place = start + len("".join(before[:at]))
+            yield place, place + len("".join(before[at:one])), "".join(after[by:other])
+        at, by = one + size, other + size
 
 
 def _definitions(reference: str, name: str) -> list[Definition]:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +22,8 @@ from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import Failure, judge_case, run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers
+from grader.course.mistake_edits import Change
+from grader.mistakes import LEVELS
 from grader.values.arrays import dtype_name, float_dtype, terms_of
 from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Tolerance, epsilon_of, first_difference
 from grader.worker.in_process import LocalStudent
@@ -39,6 +41,18 @@ class KnownMistake(Protocol):
     @property
     def text(self) -> str:
         """What a student is told."""
+
+    @property
+    def changes(self) -> frozenset[Change]:
+        """What it changes in the reference; nothing if it is no edit of it, or no code is at hand."""
+
+    @property
+    def likeliness(self) -> tuple[int, int]:
+        """How far from right it is, crude ones first, and how much it changes: the order of joining them."""
+
+    def with_another(self, other: KnownMistake) -> KnownMistake | None:
+        """Return what makes both mistakes at once. It is None if they change the same text, and if no code is
+        at hand, as with an answer key."""
 
     def outcome(self, check: Check, case: Case) -> Recorded | None:
         """Return how the mistake fails one case."""
@@ -62,6 +76,17 @@ class MistakeOfKey:
     def text(self) -> str:
         return self.recorded.text
 
+    @property
+    def changes(self) -> frozenset[Change]:
+        return frozenset()
+
+    @property
+    def likeliness(self) -> tuple[int, int]:
+        return 0, 0
+
+    def with_another(self, other: KnownMistake) -> None:  # noqa: ARG002  # a key has no code to change
+        return None
+
     def outcome(self, check: Check, case: Case) -> Recorded | None:
         found = self.outcomes(check)
         return found[check.position(case)] if found else None
@@ -77,7 +102,8 @@ class MistakeOfCourse:
 
     def __init__(self, answers: Answers, name: str, prepared: PreparedKata) -> None:
         self.id = name
-        self._answers, self._prepared, self._file = answers, prepared, answers.file_of(name)
+        self._answers, self._prepared = answers, prepared
+        self._file = answers.file_of(name)
         self._checks = {check.name: check for check in prepared.checks}
         self._single: dict[tuple[str, int], Recorded | None] = {}
         self._whole: dict[str, list[Recorded | None]] = {}  # of the first checks
@@ -86,6 +112,24 @@ class MistakeOfCourse:
     @property
     def text(self) -> str:
         return self._answers.text(self.id)
+
+    @cached_property
+    def changes(self) -> frozenset[Change]:
+        return frozenset(change for name in self.names for change in self._answers.changes(name))
+
+    @cached_property
+    def likeliness(self) -> tuple[int, int]:
+        return sum(LEVELS.index(self._answers.level(name)) for name in self.names), len(self.changes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the mistakes that it makes at once."""
+        return (self.id,)
+
+    def with_another(self, other: KnownMistake) -> KnownMistake | None:
+        if not isinstance(other, MistakeOfCourse):
+            return None
+        return at_once(self._answers, (*self.names, *other.names), self._prepared)
 
     def outcome(self, check: Check, case: Case) -> Recorded | None:
         key = check.name, check.position(case)
@@ -122,7 +166,7 @@ class MistakeOfCourse:
     def _running(self, which: str) -> Iterator[CheckContext]:
         """Give the mistake, loaded anew for this purpose at the first time. An exception discards it."""
         if which not in self._contexts:
-            student = LocalStudent(self._answers.fresh(self.id))
+            student = LocalStudent(self._fresh())
             self._contexts[which] = CheckContext(self._prepared.kata, self._prepared.oracle, student)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -134,8 +178,44 @@ class MistakeOfCourse:
                 self._whole.clear()
             raise
 
+    def _fresh(self) -> Any:
+        return self._answers.fresh(self.id)
+
     def _recorded(self, failure: Failure) -> Recorded:
         return record(failure, self._file, self._answers.reference_source)
+
+
+class MistakesAtOnce(MistakeOfCourse):
+    """Several mistakes of a course at once: the reference with the edits of them all."""
+
+    def __init__(self, answers: Answers, names: tuple[str, ...], prepared: PreparedKata, source: str) -> None:
+        super().__init__(answers, " and ".join(names), prepared)
+        self._names, self._file = names, source
+        self._code = compile(source, f"{answers.info.name}[{self.id}]", "exec", dont_inherit=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._names
+
+    @property
+    def text(self) -> str:
+        return " ".join(map(self._answers.text, self._names))
+
+    def _fresh(self) -> Any:
+        return self._answers.fresh_at_once(self._names, self._code)
+
+
+def at_once(answers: Answers, names: tuple[str, ...], prepared: PreparedKata) -> MistakesAtOnce | None:
+    """Return several mistakes as one; None if their edits do not go together."""
+    source = answers.at_once(names)
+    if source is None:
+        return None
+    try:
+        made = MistakesAtOnce(answers, names, prepared, source)
+        made._fresh()
+    except Exception:  # the edits do not go together: the code cannot be imported
+        return None
+    return made
 
 
 def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]:
@@ -234,7 +314,7 @@ class ComparedFailure:
 def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str | None) -> bool:
     if theirs.error or mine.error:
         return theirs.error == mine.error
-    pair = theirs.value, mine.value
+    pair = _as_numbers(theirs.value, mine.value), _as_numbers(mine.value, theirs.value)
     if (theirs.gradients is None) != (mine.gradients is None):
         return False
     dtype = _dtype_to_compare_in(_dtype(pair[0]), _dtype(pair[1]), given)
@@ -245,6 +325,12 @@ def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str 
         same = first_difference(*pair[::-1], tolerance, dtype) is None
     floored = tolerance.with_floor_of(mine.gradients)
     return same and first_difference(theirs.gradients, mine.gradients, floored, dtype) is None
+
+
+def _as_numbers(value: Any, other: Any) -> Any:
+    """Return an array of booleans as numbers if another one is of numbers: another check judges the dtype."""
+    kinds = [getattr(getattr(one, "dtype", None), "kind", "") for one in (value, other)]
+    return value.astype(other.dtype) if kinds[0] == "b" and kinds[1] in "iuf" and kinds[1] else value
 
 
 #: Answers far below this are 0 in float32, and not in code that computes with Python floats.

@@ -14,28 +14,23 @@ mistake in float64: if nothing explains it, what explains all its cases in float
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from grader.answer_keys.answers import Case, Recorded
-from grader.cases.state import EARLIER_CALLS
-from grader.checks.builtin import BUILTIN, agrees_with_reference, has_the_right_gradients
+from grader.answer_keys.answers import Case
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult
-from grader.diagnosis.known_mistakes import ComparedFailure, KnownMistake, RecordedFailure
+from grader.diagnosis.candidate import LEAST_CASES, OF_STATE, CandidateMistake, FailedCheck
+from grader.diagnosis.known_mistakes import KnownMistake
+from grader.diagnosis.several_mistakes import Joined, SeveralMistakes, join
 from grader.kata import Kata
 from grader.report import Mistake
-from grader.values.arrays import distinct_values, float_dtype
+from grader.values.arrays import float_dtype
 
 BOTH = "There are two mistakes at once. One: {} The other: {}"
+THREE = "There are three mistakes at once. One: {} Another: {} The third: {}"
 ROUNDS = 4  # cases from which candidates are collected, since two mistakes can show in different cases
 MORE_CASES = 3  # that candidates are asked if several agree on the first one
-LEAST_CASES = 2  # that a mistake explains if it is stated as a fact
-#: Built-in checks that compare answers; the others judge dtypes, memory and devices.
-COMPARING = (agrees_with_reference.__name__, has_the_right_gradients.__name__)
-#: Checks of one case each that make the calls on which a kept state depends.
-OF_STATE = (EARLIER_CALLS, "answers_the_same_again")
 
 
 class MistakeMatcher:
@@ -68,8 +63,10 @@ class Naming:
         self._candidates: list[CandidateMistake] = []
 
     def run(self) -> None:
-        """Find candidates by single cases, judge them, and name the best ones."""
+        """Find candidates by single cases, judge them, and name the best ones; then several at once."""
         self._find()
+        if not self._is_explained and self._due:
+            self._find_several()
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
@@ -83,10 +80,81 @@ class Naming:
             known |= {mistake.id for mistake in agreeing}
             self._candidates += [CandidateMistake(m, self._results, self._failed) for m in agreeing]
             self.found = self._names()
-            if all(c.name in self.found and self.found[c.name].certain for c in self._failed if c.is_claim):
+            if self._is_explained:
                 return
         if not self.found and any(check.name in OF_STATE for check in self._failed):
             self._ask_in_order()
+
+    @property
+    def _is_explained(self) -> bool:
+        """Whether every failed claim has a name that is certain."""
+        return all(c.name in self.found and self.found[c.name].certain for c in self._failed if c.is_claim)
+
+    def _find_several(self) -> None:
+        """Find mistakes that explain together what no single one does, unless a single one is a fact."""
+        if any(mistake.certain for mistake in self.found.values()) and self._due[0].name in self.found:
+            return
+        for several in SeveralMistakes(self._mistakes, self._due, self._unexplained).found():
+            facts = [joined for joined in several if self._explains_all(self._judged(joined.whole))]
+            facts.sort(key=lambda one: sum(map(self._judged(one.whole).explains, self._failed)), reverse=True)
+            if names := next(filter(None, map(self._names_of, facts)), {}):
+                self.found |= names
+                return
+
+    def _explains_all(self, one: CandidateMistake) -> bool:
+        """Return whether a mistake explains all that compares answers, and fails nothing else."""
+        return not one.fails_more and all(map(one.explains, self._due))
+
+    def _names_of(self, joined: Joined) -> dict[str, Mistake]:
+        """Return the names by check of several mistakes that explain all; none if one of them is not needed
+        for some cases."""
+        joined = self._with_least(joined)
+        whole = self._judged(joined.whole)
+        parts = [Needed(self._judged(part), self._rest(joined, part)) for part in joined.parts]
+        if any(part.cases(whole, self._due) < LEAST_CASES for part in parts):
+            return {}
+        parts.sort(key=lambda part: part.points(self._failed), reverse=True)
+        return self._by_check(whole, parts)
+
+    def _unexplained(self, mistake: KnownMistake) -> tuple[FailedCheck, Case] | None:
+        """Return the smallest failing case that a mistake does not answer like the submission."""
+        one = self._judged(mistake)
+        cases = ((check, case) for check in self._due for case in check.smallest_first)
+        left = (pair for pair in cases if not one.agrees_on(*pair))
+        return min(left, key=lambda pair: pair[1].weight, default=None)
+
+    def _judged(self, mistake: KnownMistake) -> CandidateMistake:
+        return CandidateMistake(mistake, self._results, self._failed)
+
+    def _rest(self, joined: Joined, part: KnownMistake) -> CandidateMistake:
+        """Return what several mistakes are without one of them."""
+        rest = join(tuple(one for one in joined.parts if one is not part))
+        return self._judged(rest.whole if rest else joined.whole)
+
+    def _with_least(self, joined: Joined) -> Joined:
+        """Return several mistakes that change least and explain the same: the sentence about a further change
+        would not be proved."""
+        for at, part in enumerate(joined.parts):
+            for less in (one for one in self._mistakes if one.changes and one.changes < part.changes):
+                other = join((*joined.parts[:at], less, *joined.parts[at + 1 :]))
+                if other and self._explains_all(self._judged(other.whole)):
+                    return self._with_least(other)
+        return joined
+
+    def _by_check(self, whole: CandidateMistake, parts: list[Needed]) -> dict[str, Mistake]:
+        """Return a name for each check that several mistakes explain. What one explains alone has its name.
+        The rest has the name of the first one, and those of all that would not be named otherwise."""
+        found: dict[str, Mistake] = {}
+        for check in self._failed:
+            alone = next((part.alone for part in parts if part.alone.may_be_named(check)), None)
+            if alone is not None:
+                found[check.name] = alone.as_mistake()
+        own = {mistake.id for mistake in found.values()}
+        lacking = [part for part in parts if part.alone.mistake.id not in own]
+        for check in self._failed:
+            if check.name not in found and whole.may_be_named(check):
+                found[check.name] = _at_once([part.alone for part in lacking or parts[:1]])
+        return found
 
     def _ask_in_order(self) -> None:
         """Find candidates by whole checks: what an earlier call left behind shows in a later case only."""
@@ -184,181 +252,38 @@ def _without_float64(results: Sequence[CheckResult]) -> list[CheckResult]:
     return rest if 0 < after < before else []
 
 
-class FailedCheck:
-    """One failed check of a submission, with its failures by the number of the case."""
+@dataclass(frozen=True)
+class Needed:
+    """One of several mistakes, `alone`, and the `rest` of them."""
 
-    def __init__(self, result: CheckResult, source: str = "") -> None:
-        self.check, self.name = result.check, result.check.name
-        position = result.check.position
-        self.failures = {position(f.case): ComparedFailure(f, source) for f in result.failures}
-        self.has_values = {number for number, failure in self.failures.items() if failure.differs}
-        self.left_out = set(map(position, result.left_out))
-        self._result = result
+    alone: CandidateMistake
+    rest: CandidateMistake
 
-    @property
-    def compares(self) -> bool:
-        """Whether a value differs or a call raises in agreement, a law, a corner or the gradients. A law that
-        only misses an error speaks of another mistake."""
-        return self.is_claim and any(f.differs or f.raises for f in self.failures.values())
-
-    @property
-    def is_claim(self) -> bool:
-        """Whether the check is about answers and not about dtypes, memory and devices."""
-        return self.name in COMPARING or self.name not in BUILTIN
-
-    @property
-    def order(self) -> int:
-        """Where naming begins: with kept state, which shows in a single case of its own checks only; then
-        with what compares answers."""
-        return 0 if self.name in OF_STATE else 1 if self.compares else 2
-
-    @cached_property
-    def smallest_first(self) -> list[Case]:
-        """The failing cases, those that are easy to read first."""
-        return sorted((f.case for f in self._result.failures), key=lambda case: case.weight)
-
-    @cached_property
-    def is_empty(self) -> bool:
-        """True if every answer is NaN or all are the same number; many mistakes answer like that."""
-        first = self._result.failures[0] if self._result.failures else None
-        if isinstance(first, RecordedFailure):
-            return first.is_empty
-        answers = [call.value for f in self._result.failures for call in f.trace if not call.error]
-        if any(isinstance(answer, str) for answer in answers) or not answers:
-            return False
-        values = distinct_values(answers)
-        return values == {"nan"} or (len(answers) > 2 and len(values - {"nan"}) <= 1)
-
-    def agrees(self, mistake: KnownMistake, case: Case) -> bool:
-        """True if a mistake fails one of the failing cases as the submission does."""
-        outcome = mistake.outcome(self.check, case)
-        return outcome is not None and self.failures[self.check.position(case)].matches(outcome)
-
-    def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
-        """True if a mistake with these outcomes fails the same cases with the same verdicts and answers."""
-        failing = self.failing(outcomes)
-        return failing.keys() == self.failures.keys() and self.is_reproduced_by(outcomes)
-
-    def is_reproduced_by(self, outcomes: list[Recorded | None]) -> bool:
-        """True if a mistake with these outcomes fails all failing cases with the same answers, and perhaps
-        others."""
-        failing = self.failing(outcomes)
-        return failing.keys() >= self.failures.keys() and all(
-            failure.matches(failing[number]) for number, failure in self.failures.items()
-        )
-
-    def failing(self, outcomes: list[Recorded | None]) -> dict[int, Recorded]:
-        """Return the cases that a mistake fails, by number, of those that the submission got."""
-        return {number: out for number, out in _failing(outcomes).items() if number not in self.left_out}
-
-
-def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
-    return {number: outcome for number, outcome in enumerate(outcomes) if outcome is not None}
-
-
-class CandidateMistake:
-    """One mistake, compared with all check results of one submission."""
-
-    def __init__(
-        self, mistake: KnownMistake, results: Sequence[CheckResult], failed: list[FailedCheck]
-    ) -> None:
-        self.mistake, self._results, self._failed = mistake, results, failed
-        self._matching: dict[str, dict[int, bool]] = {}
-
-    def as_mistake(self, certain: bool = True) -> Mistake:
-        """Return what the report says."""
-        return Mistake(self.mistake.id, self.mistake.text, certain)
-
-    def matching(self, check: FailedCheck) -> dict[int, bool]:
-        """Return, by number of a case that the mistake fails, whether the submission answers the same."""
-        if check.name not in self._matching:
-            failing, theirs = check.failing(self.mistake.outcomes(check.check)), check.failures
-            self._matching[check.name] = {
-                number: number in theirs and theirs[number].matches(outcome)
-                for number, outcome in failing.items()
-            }
-        return self._matching[check.name]
-
-    def agrees_on(self, check: FailedCheck, case: Case) -> bool:
-        """True if the mistake fails this case as the submission does."""
-        return self.matching(check).get(check.check.position(case), False)
-
-    def explains(self, check: FailedCheck) -> bool:
-        """True if the mistake alone explains the check: the same cases fail, with the same answers."""
-        found = self.matching(check)
-        return found.keys() == check.failures.keys() and all(found.values())
-
-    def reproduces(self, check: FailedCheck) -> bool:
-        """True if it fails all failing cases with the same answers, and perhaps others."""
-        return all(self.matching(check).get(number, False) for number in check.failures)
-
-    def may_be_named(self, check: FailedCheck) -> bool:
-        """True if the mistake explains the check. If the answers are empty, it has to explain all others."""
-        return self.explains(check) and (not check.is_empty or all(map(self.explains, self._failed)))
-
-    def is_possible(self, check: FailedCheck) -> bool:
-        """True if the mistake explains the check, or explains all of them and fails more than the submission:
-        the submission may have a condition around it."""
-        if not self.fails_more and not self.fails_beside and self.may_be_named(check):
-            return True
-        due = [c for c in self._failed if c.compares]
-        return (
-            check in due
-            and not check.is_empty
-            and self.cases >= LEAST_CASES
-            and all(map(self.reproduces, due))
-        )
-
-    @cached_property
-    def fails_more(self) -> bool:
-        """True if the mistake fails a case of a law, or of agreement with the reference, that the submission
-        passes. Built-in checks and corners do not count: they may fail for another reason."""
-        for result in self._results:
-            check = result.check
-            if check.parameters is None and check.name != COMPARING[0]:
-                continue
-            passed = set(map(check.position, result.asked))
-            passed -= {check.position(failure.case) for failure in result.failures}
-            if passed and _failing(self.mistake.outcomes(check)).keys() & passed:
-                return True
-        return False
-
-    @cached_property
-    def fails_beside(self) -> bool:
-        """True if the mistake fails a case of a failed check that the submission passes there."""
-        return any(self.matching(c).keys() - c.failures.keys() for c in self._failed if c.compares)
-
-    @cached_property
-    def is_contradicted(self) -> bool:
-        """True if the mistake passes a case in which the submission gives a wrong value."""
-        return any(check.has_values - self.matching(check).keys() for check in self._failed if check.compares)
-
-    @cached_property
-    def cases(self) -> int:
-        """On how many failing cases the mistake agrees with the submission."""
-        return self.agreements(self._failed)
-
-    def alone(self, other: CandidateMistake, due: Iterable[FailedCheck]) -> int:
-        """Return on how many failing cases the mistake agrees, and another one does not fail."""
-        return self.agreements(due, other)
-
-    def agreements(self, checks: Iterable[FailedCheck], other: CandidateMistake | None = None) -> int:
-        """Count the cases of some checks on which the mistake agrees, and another one does not fail. The only
-        case of a check counts as enough: its author has chosen it to tell mistakes apart."""
+    def cases(self, whole: CandidateMistake, due: Iterable[FailedCheck]) -> int:
+        """Return on how many failing cases all together agree, and the rest does not. The only case of a
+        check counts as enough."""
         found = 0
-        for check in checks:
-            others = other.matching(check) if other else {}
-            agreeing = sum(same for number, same in self.matching(check).items() if number not in others)
-            found += LEAST_CASES if agreeing and len(check.check.cases) == 1 else agreeing
+        for check in due:
+            rest = self.rest.matching(check)
+            shown = sum(
+                same and not rest.get(number, False) for number, same in whole.matching(check).items()
+            )
+            found += LEAST_CASES if shown and len(check.check.cases) == 1 else shown
         return found
 
-    @cached_property
-    def rank(self) -> tuple[int, int, int]:
-        """The number of failed checks that it explains, of passed checks that it passes too, and of cases on
-        which it agrees."""
-        passed = [result.check for result in self._results if result.status == "passed"]
-        passes = sum(not any(self.mistake.outcomes(check)) for check in passed)
-        return sum(map(self.explains, self._failed)), passes, self.cases
+    def points(self, failed: Iterable[FailedCheck]) -> tuple[int, int]:
+        """Return the points of the checks that would pass without the mistake, and of those that it fails."""
+        regained = sum(check.check.points for check in failed if not self.rest.matching(check))
+        return regained, sum(check.check.points for check in failed if self.alone.matching(check))
+
+
+def _at_once(several: Sequence[CandidateMistake]) -> Mistake:
+    """Return some mistakes as one."""
+    if len(several) == 1:
+        return several[0].as_mistake()
+    texts = [one.mistake.text for one in several]
+    text = BOTH.format(*texts) if len(texts) == 2 else THREE.format(*texts)
+    return Mistake(" and ".join(one.mistake.id for one in several), text)
 
 
 def explained_by_both(check: FailedCheck, one: CandidateMistake, other: CandidateMistake) -> bool:
@@ -374,10 +299,7 @@ def _name_of_pair(check: FailedCheck, one: CandidateMistake, other: CandidateMis
     for candidate in (one, other):
         if candidate.may_be_named(check):
             return candidate.as_mistake()
-    if not explained_by_both(check, one, other):
-        return None
-    text = BOTH.format(one.mistake.text, other.mistake.text)
-    return Mistake(f"{one.mistake.id} and {other.mistake.id}", text)
+    return _at_once([one, other]) if explained_by_both(check, one, other) else None
 
 
 class QuestionMatcher(MistakeMatcher):

@@ -30,8 +30,8 @@ from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
 from grader.course.known_solutions import Answers
+from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.known_mistakes import RecordedFailure, record
-from grader.diagnosis.matcher import FailedCheck
 from grader.report import CheckStatus
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Malformed
@@ -46,7 +46,9 @@ JUDGING = (
     "checks",
     "course",
     "diagnosis/known_mistakes.py",
+    "diagnosis/candidate.py",
     "diagnosis/matcher.py",
+    "diagnosis/several_mistakes.py",
     "errors.py",
     "expect.py",
     "extra/authoring/verify/judged.py",

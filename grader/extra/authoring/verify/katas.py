@@ -37,8 +37,9 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import line_of, message_of, read
 from grader.course.known_solutions import DRAWING, Answers, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
+from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.known_mistakes import MistakeOfKey
-from grader.diagnosis.matcher import FailedCheck, MistakeMatcher, matcher_of
+from grader.diagnosis.matcher import MistakeMatcher, matcher_of
 from grader.extra.authoring.parallel import for_each
 from grader.extra.authoring.verify import static_checks
 from grader.extra.authoring.verify.judged import JudgedMistake, Records, judge_mistakes

@@ -1,0 +1,197 @@
+"""Compare a known mistake with the failures of a submission: on single cases, on whole checks, and on all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from grader.answer_keys.answers import Case, Recorded
+from grader.cases.state import EARLIER_CALLS
+from grader.checks.builtin import BUILTIN, agrees_with_reference, has_the_right_gradients
+from grader.checks.runner import CheckResult
+from grader.diagnosis.known_mistakes import ComparedFailure, KnownMistake, RecordedFailure
+from grader.report import Mistake
+from grader.values.arrays import distinct_values
+
+LEAST_CASES = 2  # that a mistake explains if it is stated as a fact
+#: Built-in checks that compare answers; the others judge dtypes, memory and devices.
+COMPARING = (agrees_with_reference.__name__, has_the_right_gradients.__name__)
+#: Checks of one case each that make the calls on which a kept state depends.
+OF_STATE = (EARLIER_CALLS, "answers_the_same_again")
+
+
+class FailedCheck:
+    """One failed check of a submission, with its failures by the number of the case."""
+
+    def __init__(self, result: CheckResult, source: str = "") -> None:
+        self.check, self.name = result.check, result.check.name
+        position = result.check.position
+        self.failures = {position(f.case): ComparedFailure(f, source) for f in result.failures}
+        self.has_values = {number for number, failure in self.failures.items() if failure.differs}
+        self.left_out = set(map(position, result.left_out))
+        self._result = result
+
+    @property
+    def compares(self) -> bool:
+        """Whether a value differs or a call raises in agreement, a law, a corner or the gradients. A law that
+        only misses an error speaks of another mistake."""
+        return self.is_claim and any(f.differs or f.raises for f in self.failures.values())
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether the check is about answers and not about dtypes, memory and devices."""
+        return self.name in COMPARING or self.name not in BUILTIN
+
+    @property
+    def order(self) -> int:
+        """Where naming begins: with kept state, which shows in a single case of its own checks only; then
+        with what compares answers."""
+        return 0 if self.name in OF_STATE else 1 if self.compares else 2
+
+    @cached_property
+    def smallest_first(self) -> list[Case]:
+        """The failing cases, those that are easy to read first."""
+        return sorted((f.case for f in self._result.failures), key=lambda case: case.weight)
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """True if every answer is NaN or all are the same number; many mistakes answer like that."""
+        first = self._result.failures[0] if self._result.failures else None
+        if isinstance(first, RecordedFailure):
+            return first.is_empty
+        answers = [call.value for f in self._result.failures for call in f.trace if not call.error]
+        if any(isinstance(answer, str) for answer in answers) or not answers:
+            return False
+        values = distinct_values(answers)
+        return values == {"nan"} or (len(answers) > 2 and len(values - {"nan"}) <= 1)
+
+    def agrees(self, mistake: KnownMistake, case: Case) -> bool:
+        """True if a mistake fails one of the failing cases as the submission does."""
+        outcome = mistake.outcome(self.check, case)
+        return outcome is not None and self.failures[self.check.position(case)].matches(outcome)
+
+    def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
+        """True if a mistake with these outcomes fails the same cases with the same verdicts and answers."""
+        failing = self.failing(outcomes)
+        return failing.keys() == self.failures.keys() and self.is_reproduced_by(outcomes)
+
+    def is_reproduced_by(self, outcomes: list[Recorded | None]) -> bool:
+        """True if a mistake with these outcomes fails all failing cases with the same answers, and perhaps
+        others."""
+        failing = self.failing(outcomes)
+        return failing.keys() >= self.failures.keys() and all(
+            failure.matches(failing[number]) for number, failure in self.failures.items()
+        )
+
+    def failing(self, outcomes: list[Recorded | None]) -> dict[int, Recorded]:
+        """Return the cases that a mistake fails, by number, of those that the submission got."""
+        return {number: out for number, out in _failing(outcomes).items() if number not in self.left_out}
+
+
+def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
+    return {number: outcome for number, outcome in enumerate(outcomes) if outcome is not None}
+
+
+class CandidateMistake:
+    """One mistake, compared with all check results of one submission."""
+
+    def __init__(
+        self, mistake: KnownMistake, results: Sequence[CheckResult], failed: list[FailedCheck]
+    ) -> None:
+        self.mistake, self._results, self._failed = mistake, results, failed
+        self._matching: dict[str, dict[int, bool]] = {}
+
+    def as_mistake(self, certain: bool = True) -> Mistake:
+        """Return what the report says."""
+        return Mistake(self.mistake.id, self.mistake.text, certain)
+
+    def matching(self, check: FailedCheck) -> dict[int, bool]:
+        """Return, by number of a case that the mistake fails, whether the submission answers the same."""
+        if check.name not in self._matching:
+            failing, theirs = check.failing(self.mistake.outcomes(check.check)), check.failures
+            self._matching[check.name] = {
+                number: number in theirs and theirs[number].matches(outcome)
+                for number, outcome in failing.items()
+            }
+        return self._matching[check.name]
+
+    def agrees_on(self, check: FailedCheck, case: Case) -> bool:
+        """True if the mistake fails this case as the submission does."""
+        return self.matching(check).get(check.check.position(case), False)
+
+    def explains(self, check: FailedCheck) -> bool:
+        """True if the mistake alone explains the check: the same cases fail, with the same answers."""
+        found = self.matching(check)
+        return found.keys() == check.failures.keys() and all(found.values())
+
+    def reproduces(self, check: FailedCheck) -> bool:
+        """True if it fails all failing cases with the same answers, and perhaps others."""
+        return all(self.matching(check).get(number, False) for number in check.failures)
+
+    def may_be_named(self, check: FailedCheck) -> bool:
+        """True if the mistake explains the check. If the answers are empty, it has to explain all others."""
+        return self.explains(check) and (not check.is_empty or all(map(self.explains, self._failed)))
+
+    def is_possible(self, check: FailedCheck) -> bool:
+        """True if the mistake explains the check, or explains all of them and fails more than the submission:
+        the submission may have a condition around it."""
+        if not self.fails_more and not self.fails_beside and self.may_be_named(check):
+            return True
+        due = [c for c in self._failed if c.compares]
+        return (
+            check in due
+            and not check.is_empty
+            and self.cases >= LEAST_CASES
+            and all(map(self.reproduces, due))
+        )
+
+    @cached_property
+    def fails_more(self) -> bool:
+        """True if the mistake fails a case of a law, or of agreement with the reference, that the submission
+        passes. Built-in checks and corners do not count: they may fail for another reason."""
+        for result in self._results:
+            check = result.check
+            if check.parameters is None and check.name != COMPARING[0]:
+                continue
+            passed = set(map(check.position, result.asked))
+            passed -= {check.position(failure.case) for failure in result.failures}
+            if passed and _failing(self.mistake.outcomes(check)).keys() & passed:
+                return True
+        return False
+
+    @cached_property
+    def fails_beside(self) -> bool:
+        """True if the mistake fails a case of a failed check that the submission passes there."""
+        return any(self.matching(c).keys() - c.failures.keys() for c in self._failed if c.compares)
+
+    @cached_property
+    def is_contradicted(self) -> bool:
+        """True if the mistake passes a case in which the submission gives a wrong value."""
+        return any(check.has_values - self.matching(check).keys() for check in self._failed if check.compares)
+
+    @cached_property
+    def cases(self) -> int:
+        """On how many failing cases the mistake agrees with the submission."""
+        return self.agreements(self._failed)
+
+    def alone(self, other: CandidateMistake, due: Iterable[FailedCheck]) -> int:
+        """Return on how many failing cases the mistake agrees, and another one does not fail."""
+        return self.agreements(due, other)
+
+    def agreements(self, checks: Iterable[FailedCheck], other: CandidateMistake | None = None) -> int:
+        """Count the cases of some checks on which the mistake agrees, and another one does not fail. The only
+        case of a check counts as enough: its author has chosen it to tell mistakes apart."""
+        found = 0
+        for check in checks:
+            others = other.matching(check) if other else {}
+            agreeing = sum(same for number, same in self.matching(check).items() if number not in others)
+            found += LEAST_CASES if agreeing and len(check.check.cases) == 1 else agreeing
+        return found
+
+    @cached_property
+    def rank(self) -> tuple[int, int, int]:
+        """The number of failed checks that it explains, of passed checks that it passes too, and of cases on
+        which it agrees."""
+        passed = [result.check for result in self._results if result.status == "passed"]
+        passes = sum(not any(self.mistake.outcomes(check)) for check in passed)
+        return sum(map(self.explains, self._failed)), passes, self.cases

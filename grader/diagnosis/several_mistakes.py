@@ -1,0 +1,166 @@
+"""Find mistakes that explain together what none of them explains alone.
+
+The smallest failing case of each kind is a probe: kinds differ in what the call gives, such as an option or a
+dtype, and in how it fails. Mistakes that answer a probe like the submission come first. Each is joined with
+those that change the first probe that it leaves, and with a third one after all pairs. If no mistake answers
+any probe, the pairs that change the first probe are asked. What answers all probes goes to whole checks.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, count
+from typing import Any
+
+from grader.answer_keys.answers import Case
+from grader.diagnosis.candidate import FailedCheck
+from grader.diagnosis.known_mistakes import KnownMistake
+
+MOST_PROBES = 8
+MOST_AT_ONCE = 3
+MOST_ASKED = 2000  # joined mistakes, so that the names do not depend on how fast a machine is
+
+Probe = tuple[FailedCheck, Case]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Some mistakes, what makes them all at once, and the numbers of the probes that this answers like the
+    submission."""
+
+    parts: tuple[KnownMistake, ...]
+    whole: KnownMistake
+    answered: frozenset[int]
+
+
+class SeveralMistakes:
+    """The search among the mistakes of one kata for several that explain one submission. `unexplained`
+    returns the smallest failing case that a mistake does not answer like the submission, by whole checks."""
+
+    def __init__(
+        self,
+        mistakes: Sequence[KnownMistake],
+        due: Sequence[FailedCheck],
+        unexplained: Callable[[KnownMistake], Probe | None],
+    ) -> None:
+        self._mistakes = sorted(mistakes, key=lambda one: one.likeliness)
+        self._probes, self._unexplained = _probes(due), unexplained
+        self._asked = 0
+        self._waiting: list[tuple[int, int, int, Joined]] = []  # few mistakes first, then what answers most
+        self._turn = count()
+
+    def found(self) -> Iterator[list[Joined]]:
+        """Yield what answers all probes like the submission, the likelier ones first; in one list what
+        differs in one mistake."""
+        for mistake in self._mistakes:
+            if answered := self._answered(mistake):
+                self._wait(Joined((mistake,), mistake, answered))
+        singles = [one for *_, one in sorted(self._waiting)]
+        self._waiting.clear()
+        for one in singles:
+            yield from self._with_others(one)
+        if self._probes:
+            yield from self._complete(map(join, self._pairs()), self._probes[0])
+        while self._waiting and self._asked < MOST_ASKED:
+            yield from self._with_others(heapq.heappop(self._waiting)[-1])
+
+    def _pairs(self) -> Iterator[tuple[KnownMistake, ...]]:
+        """Yield the pairs of mistakes that change the first probe, and do not answer it like the
+        submission."""
+        first = self._probes[0]
+        changing = [m for m in self._mistakes if _changes(m, first) and not _answers(m, first)]
+        every = combinations(enumerate(changing), 2)
+        for (_, one), (_, other) in sorted(every, key=lambda pair: pair[0][0] + pair[1][0]):
+            yield one, other
+
+    def _with_others(self, base: Joined) -> Iterator[list[Joined]]:
+        """Yield what answers all probes among the joints of `base` and one more mistake. What changes the
+        first probe that is left is asked first."""
+        if len(base.parts) == MOST_AT_ONCE or self._asked >= MOST_ASKED:
+            return
+        left = next((one for n, one in enumerate(self._probes) if n not in base.answered), None)
+        if left is None:
+            left = self._unexplained(base.whole)
+            if left is None:
+                return  # it fails more than the submission, and nothing else
+            self._probes.append(left)
+        others = [one for one in self._mistakes if one not in base.parts]
+        others.sort(key=lambda one: not _changes(one, left))
+        yield from self._complete((join((*base.parts, one), base.whole) for one in others), left)
+
+    def _complete(self, joints: Iterator[Joined | None], left: Probe) -> Iterator[list[Joined]]:
+        """Yield the joints that answer all probes, those that change least first; others that answer `left`
+        wait for one more mistake."""
+        complete = []
+        for joint in joints:
+            if self._asked >= MOST_ASKED:
+                break
+            if joint is None:
+                continue
+            self._asked += 1
+            if not _answers(joint.whole, left):
+                continue
+            joint = Joined(joint.parts, joint.whole, self._answered(joint.whole))
+            if len(joint.answered) == len(self._probes):
+                complete.append(joint)
+            else:
+                self._wait(joint)
+        if complete:
+            yield sorted(complete, key=lambda one: one.whole.likeliness[::-1])
+            for joint in complete:
+                self._wait(joint)
+
+    def _wait(self, joined: Joined) -> None:
+        heapq.heappush(self._waiting, (len(joined.parts), -len(joined.answered), next(self._turn), joined))
+
+    def _answered(self, mistake: KnownMistake) -> frozenset[int]:
+        return frozenset(n for n, probe in enumerate(self._probes) if _answers(mistake, probe))
+
+
+def _answers(mistake: KnownMistake, probe: Probe) -> bool:
+    """Return whether a mistake answers a case like the submission."""
+    return probe[0].agrees(mistake, probe[1])
+
+
+def _changes(mistake: KnownMistake, probe: Probe) -> bool:
+    """Return whether a mistake fails a case, in whatever way."""
+    return mistake.outcome(probe[0].check, probe[1]) is not None
+
+
+def join(parts: tuple[KnownMistake, ...], base: KnownMistake | None = None) -> Joined | None:
+    """Return some mistakes at once; None if they do not go together. `base` makes all but the last."""
+    whole: KnownMistake | None = base
+    for part in parts[-1:] if base else parts:
+        whole = whole.with_another(part) if whole else part
+        if whole is None:
+            return None
+    return Joined(parts, whole, frozenset()) if whole else None
+
+
+def _probes(due: Sequence[FailedCheck]) -> list[Probe]:
+    """Return failing cases of each kind, the smallest and one of medium size; small ones first."""
+    kinds: dict[object, list[Probe]] = {}
+    for check in due:
+        for case in check.smallest_first:
+            failure = check.failures[check.check.position(case)]
+            kinds.setdefault((regime_of(case.arguments), failure.raises), []).append((check, case))
+    found = list[Probe]()
+    for share in (0, 0.5):
+        cases = (some[int(share * len(some))] for some in kinds.values() if not share or len(some) > 1)
+        found += sorted(cases, key=lambda probe: probe[1].weight)[: MOST_PROBES // 2]
+    return sorted(found, key=lambda probe: probe[1].weight)
+
+
+def regime_of(arguments: dict[str, Any]) -> tuple[object, ...]:
+    """Return what tells calls apart that may fail for different reasons: which arguments they give, of which
+    kinds and dtypes, and whether an axis has the length 0 or 1."""
+    return tuple((name, _kind(value)) for name, value in sorted(arguments.items()))
+
+
+def _kind(value: Any) -> object:
+    if hasattr(value, "shape"):
+        return str(value.dtype), 0 in value.shape, 1 in value.shape
+    is_small = value is None or isinstance(value, bool) or value in (0, 1)
+    return value if is_small else type(value).__name__

@@ -1,0 +1,96 @@
+"""Several mistakes are named together only if each of them is needed for what the submission answers."""
+
+import pytest
+
+from grader.course.mistake_edits import merged, read_edits
+from grader.course.submission import Submission
+
+NAIVE = """
+import numpy as np
+
+def softmax(x, axis=-1):
+    {}
+"""
+
+
+def names(report):
+    certain = [check.mistake for check in report.checks if check.mistake and check.mistake.certain]
+    return {name for mistake in certain for name in mistake.id.split(" and ")}
+
+
+@pytest.fixture
+def named(softmax_grader):
+    """`named(lines)` returns the certain names of a softmax with these lines."""
+
+    def named_of(*lines):
+        info = softmax_grader.course.kata_info("softmax")
+        code = NAIVE.format("\n    ".join(lines))
+        return names(softmax_grader.grade(Submission(info, code, "softmax.py")).report)
+
+    return named_of
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            ["return np.exp(x) / np.exp(x).sum()"],
+            {"forgets_to_subtract_the_max", "divides_by_the_sum_of_the_whole_array"},
+        ),
+        (
+            ["e = np.exp(x)", "return e / (e.sum(axis=axis, keepdims=True) + 1e-9)"],
+            {"forgets_to_subtract_the_max", "adds_epsilon_to_the_sum"},
+        ),
+        (
+            ["e = np.exp(x - x.max())", "return e / e.sum(axis=axis, keepdims=True)"],
+            {"subtracts_the_max_of_the_whole_array", "subtracts_before_leaving_the_integers"},
+        ),
+    ],
+)
+def test_two_mistakes_that_no_single_one_explains_are_named(named, lines, expected):
+    assert named(*lines) == expected
+
+
+def test_a_pair_of_which_one_half_explains_everything_is_the_single_mistake(named):
+    widened = "s = x if np.issubdtype(x.dtype, np.floating) else x.astype(np.float64)"
+    assert named(widened, "e = np.exp(s)", "return e / e.sum(axis=axis, keepdims=True)") == {
+        "forgets_to_subtract_the_max_after_widening"
+    }
+
+
+def test_two_mistakes_with_a_third_that_is_unknown_are_not_named(named):
+    assert named("return np.exp(x) / np.exp(x).sum() + 0.125") == set()
+
+
+REFERENCE = "def f(x, y):\n    z = x + y\n    return z * 2\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([(23, 24, "-"), (42, 43, "3")], "def f(x, y):\n    z = x - y\n    return z * 3\n"),
+        ([(23, 24, "-"), (23, 24, "-")], "def f(x, y):\n    z = x - y\n    return z * 2\n"),
+        ([(21, 26, "x"), (23, 24, "-")], None),
+        ([(21, 21, "-"), (21, 21, "2 * ")], None),
+        (
+            [(17, 17, "x = 1\n    "), (17, 17, "y = 1\n    ")],
+            "def f(x, y):\n    x = 1\n    y = 1\n    z = x + y\n    return z * 2\n",
+        ),
+    ],
+)
+def test_changes_go_together_unless_they_touch_the_same_text(changes, expected):
+    assert merged(REFERENCE, changes) == expected
+
+
+def test_an_edit_leaves_to_others_what_stays_the_same_inside_of_it(tmp_path):
+    (tmp_path / "mistakes.edits").write_text(
+        "[returns_floats]\nThe result is of floats.\n- return (x <= y[:, None]) * 2\n"
+        "+ return ((x <= y[:, None]) * 2).astype(float)\n"
+    )
+    (edited,) = read_edits(tmp_path / "mistakes.edits")
+    reference = "def f(x, y):\n    return (x <= y[:, None]) * 2\n"
+    changes = edited.smallest_changes(reference)
+    assert merged(reference, changes) == edited.applied(reference)
+    assert merged(reference, [*changes, (27, 29, ">")]) == (
+        "def f(x, y):\n    return ((x > y[:, None]) * 2).astype(float)\n"
+    )
