@@ -117,11 +117,11 @@ class RemoteStudent(Student):
         return answers
 
     def _of_another(self, request: Request) -> Outcome | Exception:
-        """Return the answer of a new worker, or what it raises."""
+        """Return the answer of a new worker, or what it raises. This one stands still in the meantime."""
         assert self.anew is not None
         self._anew += 1
         try:
-            with self.anew() as other:
+            with self._process.stopped(), self.anew() as other:
                 return other.perform_all([request])[0]
         except WorkerLost as lost:
             return lost

@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import types
 from contextlib import closing
 from pathlib import Path
@@ -67,6 +68,8 @@ def run_filter(steps, number, *arguments, machine="x86_64"):
         at += 1
         if code == seccomp.LOAD:
             held = struct.unpack_from("=I", data, value)[0]
+        elif code == seccomp.AND:
+            held &= value
         elif code == seccomp.JUMP:
             at += value
         elif code == seccomp.RETURN:
@@ -125,12 +128,116 @@ def test_another_machine_s_calls_are_refused(machine):
         ("fcntl", (3, 8, 1), False, seccomp.REFUSE),
         ("ioctl", (3, 0x5401), False, seccomp.ALLOW),
         ("ioctl", (3, 0x5412), False, seccomp.REFUSE),
+        ("futex", (2**40, 128 | 9), False, seccomp.ALLOW),
+        ("futex", (2**40, 0), False, seccomp.REFUSE),
+        ("futex", (2**40, 256 | 9), False, seccomp.REFUSE),
+        ("futex", (2**40, 256 | 9), True, seccomp.ALLOW),  # how a thread is waited for
+        ("clock_gettime", (3,), False, seccomp.ALLOW),
+        ("clock_gettime", (~1234 << 3 | 2,), False, seccomp.REFUSE),
+        ("clock_nanosleep", (~1234 << 3 | 2,), True, seccomp.REFUSE),
     ],
 )
 def test_of_some_calls_it_depends_on_an_argument(name, arguments, gpu, due):
     for machine, column in syscalls.MACHINES.items():
         number = syscalls.CONDITIONAL[name][column]
-        assert run_filter(seccomp.program(machine, gpu), number, *arguments, machine=machine) == due
+        words = [argument & 0xFFFFFFFFFFFFFFFF for argument in arguments]
+        assert run_filter(seccomp.program(machine, gpu), number, *words, machine=machine) == due
+
+
+#: Commands of `fcntl` that no submission may use, with why.
+FCNTL_REFUSED = {
+    **dict.fromkeys((5, 6, 7), "record locks"),
+    **dict.fromkeys((12, 13, 14), "record locks of 32 bits"),
+    **dict.fromkeys((36, 37, 38), "locks of an open file"),
+    **dict.fromkeys((8, 9, 10, 11, 15, 16, 17), "signals by order of the kernel"),
+    **dict.fromkeys((1024, 1025), "leases"),
+    **dict.fromkeys((1026,), "notices of a folder"),
+    **dict.fromkeys((1027, 1028), "questions about an open file"),
+    **dict.fromkeys((1031,), "the size of a pipe"),
+    **dict.fromkeys((1033, 1034), "seals"),
+    **dict.fromkeys((1035, 1036, 1037, 1038, 1039, 1040), "hints and delegations of a file"),
+}
+#: Commands of `ioctl` that no submission may use, by name.
+IOCTL_REFUSED = {
+    "FS_IOC_SETFLAGS": 0x40086602,
+    "FS_IOC_SETFLAGS, 32 bits": 0x40046602,
+    "FS_IOC_GETFLAGS": 0x80086601,
+    "FS_IOC_FSSETXATTR": 0x401C5820,
+    "FS_IOC_FSGETXATTR": 0x801C581F,
+    "FS_IOC_SETVERSION": 0x40087602,
+    "FS_IOC_FIEMAP": 0xC020660B,
+    "FS_IOC_SETFSLABEL": 0x41009432,
+    "FS_IOC_ENABLE_VERITY": 0x40806685,
+    "FS_IOC_SET_ENCRYPTION_POLICY": 0x800C6613,
+    "FICLONERANGE": 0x4020940D,
+    "FIDEDUPERANGE": 0xC0189436,
+    "FIFREEZE": 0xC0045877,
+    "FITHAW": 0xC0045878,
+    "FITRIM": 0xC0185879,
+    "FIBMAP": 1,
+    "FIOASYNC": 0x5452,
+    "FIOSETOWN": 0x8901,
+    "SIOCSPGRP": 0x8902,
+    "FIOGETOWN": 0x8903,
+    "FIOQSIZE": 0x5460,
+    "TIOCSCTTY": 0x540E,
+    "TIOCSTI": 0x5412,
+    "TIOCLINUX": 0x541C,
+    "TIOCSPGRP": 0x5410,
+    "TCSETS": 0x5402,
+}
+
+
+@pytest.mark.parametrize("machine", list(syscalls.MACHINES))
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [*(("fcntl", command) for command in FCNTL_REFUSED), *(("ioctl", c) for c in IOCTL_REFUSED.values())],
+)
+def test_no_command_that_is_not_listed_is_allowed(machine, name, command):
+    number = syscalls.CONDITIONAL[name][syscalls.MACHINES[machine]]
+    steps = seccomp.program(machine)
+    for upper in (0, 1 << 32):  # the kernel reads the lower half
+        assert run_filter(steps, number, 3, upper | command, machine=machine) == seccomp.REFUSE
+
+
+@pytest.mark.parametrize("machine", list(syscalls.MACHINES))
+@pytest.mark.parametrize(
+    ("name", "gpu", "tests", "allowed"),
+    [
+        ("fcntl", False, False, seccomp.FCNTL),
+        ("fcntl", True, False, {**seccomp.FCNTL, **seccomp.FCNTL_GPU}),
+        ("fcntl", False, True, {**seccomp.FCNTL, **seccomp.FCNTL_TESTS}),
+        ("ioctl", False, False, seccomp.IOCTL),
+        ("ioctl", False, True, {**seccomp.IOCTL, **seccomp.IOCTL_TESTS}),
+    ],
+)
+def test_the_commands_that_are_listed_are_those_that_are_allowed(machine, name, gpu, tests, allowed):
+    number = syscalls.CONDITIONAL[name][syscalls.MACHINES[machine]]
+    steps = seccomp.program(machine, gpu, tests)
+    tried = {*range(0x10000), *allowed.values(), *(value ^ 1 << 31 for value in allowed.values())}
+    found = {c for c in tried if run_filter(steps, number, 3, c, machine=machine) == seccomp.ALLOW}
+    assert found == {*allowed.values()}
+
+
+@pytest.mark.parametrize(
+    ("command", "is_allowed"),
+    [
+        (0xC0404600 | 0x2A, True),  # the driver
+        (0x30000001, True),
+        (27, True),  # unified memory
+        (0xC0104710, True),  # WSL
+        (0x5401, True),
+        (0x40086602, False),
+        (0x401C5820, False),
+        (0x8901, False),
+        (0x30000003, False),
+    ],
+)
+def test_for_cuda_the_commands_of_its_devices_are_allowed(command, is_allowed):
+    for machine, column in syscalls.MACHINES.items():
+        number = syscalls.CONDITIONAL["ioctl"][column]
+        found = run_filter(seccomp.program(machine, gpu=True), number, 3, command, machine=machine)
+        assert (found == seccomp.ALLOW) == is_allowed
 
 
 @pytest.mark.parametrize(
@@ -325,6 +432,142 @@ def test_a_folder_is_removed_however_deep_and_closed_it_is(tmp_path):
     os.close(here)
     remove_folder(folder)
     assert (os.path.exists(folder), tmp_path.is_dir()) == (False, True)
+
+
+ASKED = """
+import ctypes, fcntl, mmap, os, struct, tempfile, time
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+FD = os.open(os.__file__, os.O_RDONLY)
+MAPPED = mmap.mmap(FD, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
+PLACE = LIBC.mmap
+PLACE.restype = ctypes.c_void_p
+PLACE.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+AT = PLACE(None, 4096, mmap.PROT_READ, mmap.MAP_SHARED, FD, 0)
+LOCK = struct.pack("hhxxxxqqixxxx", fcntl.F_RDLCK, 0, 0, 1, 0)
+
+def call(name, *args):
+    if getattr(LIBC, name)(*args) < 0:
+        raise OSError(ctypes.get_errno(), name)
+
+def system(number, *args):
+    if LIBC.syscall(number, *args) < 0:
+        raise OSError(ctypes.get_errno(), "syscall")
+
+def f(way):
+    try:
+        exec(way, globals())
+    except OSError as error:
+        return error.errno
+    return 0
+"""
+
+
+@LINUX
+@pytest.mark.skipif(channel.MACHINE != "x86_64", reason="numbers of calls are those of x86_64")
+@pytest.mark.skipif(not seccomp.available(), reason="there is no filter for this machine")
+@pytest.mark.parametrize(
+    "way",
+    [
+        "fcntl.fcntl(FD, fcntl.F_SETLK, LOCK)",
+        "fcntl.fcntl(FD, fcntl.F_GETLK, LOCK)",
+        "fcntl.fcntl(FD, fcntl.F_SETLKW, LOCK)",
+        "fcntl.fcntl(FD, 37, LOCK)",
+        "fcntl.lockf(FD, fcntl.LOCK_SH)",
+        "os.lockf(os.dup(FD), os.F_TEST, 1)",
+        "fcntl.flock(FD, fcntl.LOCK_SH)",
+        "fcntl.flock(os.open('/dev/null', os.O_RDWR), fcntl.LOCK_EX)",
+        "fcntl.fcntl(FD, fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+        "fcntl.fcntl(FD, fcntl.F_NOTIFY, 1)",
+        "fcntl.fcntl(FD, fcntl.F_SETOWN, os.getpid())",
+        "fcntl.fcntl(FD, fcntl.F_SETSIG, 10)",
+        "fcntl.fcntl(os.pipe()[1], fcntl.F_SETPIPE_SZ, 1 << 20)",
+        "fcntl.fcntl(os.dup(FD), 1036, struct.pack('q', 3))",
+        "fcntl.ioctl(FD, 0x40086602, struct.pack('l', 0x40))",
+        "fcntl.ioctl(FD, 0x80086601, bytes(8))",
+        "call('inotify_init')",
+        "call('mincore', ctypes.c_void_p(AT), 4096, ctypes.create_string_buffer(1))",
+        "os.posix_fadvise(FD, 0, 0, 4)",
+        "os.preadv(FD, [bytearray(8)], 0, os.RWF_NOWAIT)",
+        "os.statvfs('/')",
+        "system(202, ctypes.c_void_p(AT), 1, 1)",  # futex: wakes who waits at a place of a file
+        "time.clock_gettime(~os.getppid() << 3 | 2)",
+        "call('shmget', 1, 4096, 0o1600)",
+        "call('semget', 1, 1, 0o1600)",
+        "call('msgget', 1, 0o1600)",
+        "call('mq_open', b'/x', os.O_RDWR | os.O_CREAT, 0o600, None)",
+        "system(248, b'user', b'x', b'y', 1, -4)",  # add_key
+        "call('sched_setscheduler', 0, 3, struct.pack('i', 0))",
+        "os.sched_setaffinity(0, {0})",
+        "os.setpriority(os.PRIO_PROCESS, 0, 19)",
+        "os.utime(os.__file__)",
+        "os.chmod(os.__file__, 0o644)",
+        "os.setxattr(os.__file__, 'user.x', b'')",
+        "open(f'/proc/{os.getppid()}/stat')",
+    ],
+)
+def test_no_call_tells_another_worker_anything(connect, way):
+    assert connect(ASKED).f(way) in (errno.EPERM, errno.EACCES)
+
+
+@LINUX
+def test_a_worker_stands_still_while_a_new_one_is_asked(connect):
+    """So what it does in the handler of a timer says nothing to the new one."""
+    first, seen = connect("def f():\n    return 1"), []
+
+    @contextlib.contextmanager
+    def another():
+        state = Path(f"/proc/{first._process.pid}/stat")
+        while state.read_text().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.001)
+        seen.append("T")
+        yield connect("def f():\n    return 2")
+
+    first.anew = another
+    with first.f.anew():
+        assert first.f() == 2
+    assert (first.f(), seen) == (1, ["T"])
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "way",
+    [
+        "os.close(os.dup(FD)); os.dup2(FD, 9); os.set_inheritable(FD, False); os.get_inheritable(FD)",
+        "os.set_blocking(os.pipe()[0], False)",
+        "os.isatty(0); open(os.__file__).isatty(); open('x', 'w').write('1')",
+        "import shutil; shutil.copyfile(os.__file__, 'y'); shutil.rmtree(tempfile.mkdtemp())",
+        "tempfile.TemporaryFile().write(b'1'); tempfile.NamedTemporaryFile().close()",
+        "import threading; threading.Lock().acquire(); threading.Event().wait(0.01)",
+        "import multiprocessing, queue; q = queue.Queue(); q.put(1); q.get(timeout=0.1)",
+        "time.sleep(0.01); time.process_time(); time.thread_time(); time.clock_getres(time.CLOCK_MONOTONIC)",
+        "import signal; signal.signal(14, lambda *_: None); signal.setitimer(0, 0.01); signal.pause()",
+        "import signal as s; s.signal(10, lambda *_: None); s.raise_signal(10); os.kill(os.getpid(), 10)",
+        "import numpy as np; np.save('a', np.ones(3)); np.load('a.npy', mmap_mode='r').sum()",
+        "import numpy as np; np.linalg.svd(np.ones((300, 300)))",
+        "import mmap; m = mmap.mmap(-1, 4096); m[0] = 1",
+    ],
+)
+def test_what_answers_use_is_allowed(connect, way):
+    assert connect(ASKED).f(way) == 0
+
+
+@pytest.mark.slow
+def test_pytorch_computes_loads_and_draws_in_the_sandbox(connect):
+    code = """
+        import io, torch
+        def f(x):
+            buffer = io.BytesIO()
+            torch.save(x, buffer)
+            buffer.seek(0)
+            torch.save(x, "x.pt")
+            data = torch.utils.data.DataLoader(torch.load(buffer), batch_size=2)
+            torch.manual_seed(0)
+            layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+            return sum(layer(batch[None]).sum() for batch in data) + torch.load("x.pt", mmap=True).sum()
+    """
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert connect(code, library="torch", call_seconds=60.0).f(torch.ones(4, 8)).shape == ()
 
 
 @pytest.mark.slow

@@ -25,6 +25,8 @@ def prepare() -> None:
 
     inherited()
     _set({r.RLIMIT_FSIZE: FILE, r.RLIMIT_CORE: 0, r.RLIMIT_NOFILE: DESCRIPTORS, r.RLIMIT_CPU: SECONDS})
+    if "linux" in sys.platform:
+        _set({r.RLIMIT_SIGPENDING: 0})  # waiting signals are counted over all processes of a user
 
 
 def restrict(gpu: bool = False) -> bool:

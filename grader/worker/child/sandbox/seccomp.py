@@ -26,7 +26,7 @@ from grader.worker.protocol import channel
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 SET_FILTER, ALL_THREADS, NO_SLOWDOWN = 1, 1, 4
 
-LOAD, JUMP, RETURN = 0x20, 0x05, 0x06
+LOAD, JUMP, RETURN, AND = 0x20, 0x05, 0x06, 0x54
 IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT = 0x15, 0x35, 0x45
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 
@@ -38,15 +38,47 @@ UNKNOWN = 0x00050000 | errno.ENOSYS  # libraries then fall back to an older call
 AF_UNIX = 1
 CLONE_THREAD = 0x10000
 CLONE_NAMESPACES = 0x7E020080
-#: These could make the kernel send signals to other processes; no submission needs leases and notices.
-FCNTL = {"F_SETOWN": 8, "F_SETSIG": 10, "F_SETOWN_EX": 15, "F_SETLEASE": 1024, "F_NOTIFY": 1026}
-IOCTL = {
-    "TIOCSCTTY": 0x540E,
-    "TIOCSTI": 0x5412,
-    "TIOCLINUX": 0x541C,
-    "FIOSETOWN": 0x8901,
-    "SIOCSPGRP": 0x8902,
+FUTEX_PRIVATE = 0x80
+CLOCK_OF_A_PROCESS = 0x80000000
+#: The commands of `fcntl` that are allowed. All others are refused: locks, leases and notices, by which two
+#: workers could exchange numbers over a library's file, signals by order of the kernel, the sizes of pipes,
+#: which all processes of a user share, and hints that stay with a file.
+FCNTL = {
+    "F_DUPFD": 0,  # another number for a descriptor of one's own
+    "F_GETFD": 1,  # whether a program that is started gets the descriptor
+    "F_SETFD": 2,
+    "F_GETFL": 3,  # how a file was opened
+    "F_SETFL": 4,  # whether reading waits; no two workers share an open file
+    "F_DUPFD_CLOEXEC": 1030,  # what os.dup uses
+    "F_GETPIPE_SZ": 1032,  # reads only
 }
+#: Seals of files in memory, which CUDA's driver makes.
+FCNTL_GPU = {"F_ADD_SEALS": 1033, "F_GET_SEALS": 1034}
+#: Locks, which databases use: the tests of a homework share their files with nobody.
+FCNTL_TESTS = {
+    "F_GETLK": 5, "F_SETLK": 6, "F_SETLKW": 7, "F_OFD_GETLK": 36, "F_OFD_SETLK": 37, "F_OFD_SETLKW": 38,
+}  # fmt: skip
+#: The commands of `ioctl` that are allowed. All others are refused, such as those that set the flags of a
+#: file, which Landlock does not restrict.
+IOCTL = {
+    "TCGETS": 0x5401,  # whether a descriptor is a terminal
+    "TCGETS2": 0x802C542A,  # the same, since glibc 2.42
+    "TIOCGWINSZ": 0x5413,  # the size of a terminal
+    "FIONREAD": 0x541B,  # how much can be read
+    "FIONBIO": 0x5421,  # whether reading waits: os.set_blocking
+    "FIONCLEX": 0x5450,  # whether a program that is started gets the descriptor: os.set_inheritable
+    "FIOCLEX": 0x5451,
+    "FICLONE": 0x40049409,  # copies into a file that is open for writing: shutil and pathlib
+}
+#: What the tests of a homework do with a terminal that they open themselves.
+IOCTL_TESTS = {
+    "TCSETS": 0x5402, "TCSETSW": 0x5403, "TCSETSF": 0x5404, "TIOCGPGRP": 0x540F, "TIOCSWINSZ": 0x5414,
+    "TIOCGPTN": 0x80045430, "TIOCSPTLCK": 0x40045431, "TIOCGPTPEER": 0x5441,
+}  # fmt: skip
+#: The kinds of commands of CUDA's devices, which are the second byte of a command: F of the driver, m of its
+#: display, G of WSL. The commands of unified memory are numbers below 256, and these two.
+IOCTL_GPU_KINDS = (0x46, 0x6D, 0x47)
+IOCTL_GPU = {"UVM_INITIALIZE": 0x30000001, "UVM_DEINITIALIZE": 0x30000002}
 #: These could undo the worker's own protections.
 PRCTL = {"PR_SET_PDEATHSIG": 1, "PR_SET_DUMPABLE": 4, "PR_SET_MM": 35, "PR_SET_PTRACER": 0x59616D61}
 
@@ -122,7 +154,12 @@ def _in_tests(column: int) -> dict[int, list[Instruction]]:
         if (number := numbers[column]) is not None:
             decided[number] = [(RETURN, 0, 0, SUCCEED if name in PRETENDED else REFUSE)]
     namespaces = [_load_argument(0), (IF_ANY_BIT, 0, 1, CLONE_NAMESPACES), (RETURN, 0, 0, REFUSE)]
-    steps = {**_conditional(False), "clone": [*namespaces, (RETURN, 0, 0, ALLOW)]}
+    steps = {
+        **_conditional(False),
+        "clone": [*namespaces, (RETURN, 0, 0, ALLOW)],
+        "fcntl": _only(1, {**FCNTL, **FCNTL_TESTS}),
+        "ioctl": _only(1, {**IOCTL, **IOCTL_TESTS}),
+    }
     for name in ("clone", "clone3", "prlimit64", "prctl", "fcntl", "ioctl"):
         number = CONDITIONAL[name][column]
         assert number is not None
@@ -137,15 +174,21 @@ def _conditional(gpu: bool) -> dict[str, list[Instruction]]:
     signals = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
     threads = [_load_argument(0), (IF_ANY_BIT, 0, 1, CLONE_THREAD), (RETURN, 0, 0, ALLOW)]
     local = [_load_argument(0), (IF_EQUAL, 0, 1, AF_UNIX), (RETURN, 0, 0, ALLOW)]
+    within = [_load_argument(1), (IF_ANY_BIT, 1, 0, FUTEX_PRIVATE), (RETURN, 0, 0, REFUSE)]
+    clocks = ("clock_gettime", "clock_getres", "clock_nanosleep", "timer_create")
+    own = [_load_argument(0), (IF_AT_LEAST, 0, 1, CLOCK_OF_A_PROCESS), (RETURN, 0, 0, REFUSE)]
+    own += [(RETURN, 0, 0, ALLOW)]
     return {
         **dict.fromkeys(signals, to_myself),
+        **dict.fromkeys(clocks, own),
         "clone": [*(threads if gpu else []), (RETURN, 0, 0, REFUSE)],
         "clone3": [(RETURN, 0, 0, UNKNOWN)],
         "socket": [*(local if gpu else []), (RETURN, 0, 0, REFUSE)],
         "prlimit64": _only_to_read(),
         "prctl": _unless(0, PRCTL),
-        "fcntl": _unless(1, FCNTL),
-        "ioctl": _unless(1, IOCTL),
+        "futex": [*([] if gpu else within), (RETURN, 0, 0, ALLOW)],
+        "fcntl": _only(1, {**FCNTL, **(FCNTL_GPU if gpu else {})}),
+        "ioctl": [*(_of_cuda() if gpu else []), *_only(1, IOCTL)],
     }
 
 
@@ -160,6 +203,25 @@ def _unless(position: int, refused: dict[str, int]) -> list[Instruction]:
     for value in refused.values():
         steps += [(IF_EQUAL, 0, 1, value), (RETURN, 0, 0, REFUSE)]
     return [*steps, (RETURN, 0, 0, ALLOW)]
+
+
+def _only(position: int, allowed: dict[str, int]) -> list[Instruction]:
+    """Refuse the call unless the argument has one of the allowed values."""
+    steps: list[Instruction] = [_load_argument(position)]
+    for value in allowed.values():
+        steps += [(IF_EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
+    return [*steps, (RETURN, 0, 0, REFUSE)]
+
+
+def _of_cuda() -> list[Instruction]:
+    """Allow the commands of `ioctl` that CUDA's devices have."""
+    steps: list[Instruction] = [_load_argument(1)]
+    for value in IOCTL_GPU.values():
+        steps += [(IF_EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
+    steps += [(IF_AT_LEAST, 1, 0, 1 << 8), (RETURN, 0, 0, ALLOW), (AND, 0, 0, 0xFF00)]
+    for kind in IOCTL_GPU_KINDS:
+        steps += [(IF_EQUAL, 0, 1, kind << 8), (RETURN, 0, 0, ALLOW)]
+    return steps
 
 
 def _only_to_read() -> list[Instruction]:

@@ -56,6 +56,14 @@ FILES: dict[str, Numbers] = {
     "statmount": (457, 457), "listmount": (458, 458),
 }  # fmt: skip
 
+#: Calls by which two workers that run side by side could exchange numbers over a file that both may read:
+#: locks, which of its pages are in memory, and waits at a place in it. The tests of a homework may make them.
+SIDE_BY_SIDE: dict[str, Numbers] = {
+    "flock": (73, 32), "mincore": (27, 232), "cachestat": (451, 451), "preadv2": (327, 286),
+    "fadvise64": (221, 223), "futex_waitv": (449, 449), "futex_wake": (454, 454),
+    "futex_wait": (455, 455), "futex_requeue": (456, 456),
+}  # fmt: skip
+
 #: Parts of the kernel in which many security bugs were found.
 KERNEL: dict[str, Numbers] = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
@@ -79,10 +87,10 @@ ROOT: dict[str, Numbers] = {
     "syslog": (103, 116), "iopl": (172, None), "ioperm": (173, None), "vhangup": (153, 58),
 }  # fmt: skip
 
-#: Calls that only CUDA needs. Its driver gives up if it cannot listen on a socket of this machine.
+#: Calls that only CUDA may need. Its driver gives up if it cannot listen on a socket of this machine.
 GPU: dict[str, Numbers] = {
     "memfd_create": (319, 279), "sched_setaffinity": (203, 122), "move_pages": (279, 239),
-    "bind": (49, 200), "listen": (50, 201),
+    "bind": (49, 200), "listen": (50, 201), "statfs": (137, 43), "fstatfs": (138, 44),
 }  # fmt: skip
 
 #: Calls that are allowed or refused depending on an argument.
@@ -90,10 +98,11 @@ CONDITIONAL: dict[str, Numbers] = {
     "clone": (56, 220), "clone3": (435, 435), "kill": (62, 129), "tkill": (200, 130),
     "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
     "prlimit64": (302, 261), "prctl": (157, 167), "fcntl": (72, 25), "ioctl": (16, 29),
-    "seccomp": (317, 277), "socket": (41, 198),
+    "seccomp": (317, 277), "socket": (41, 198), "futex": (202, 98), "clock_gettime": (228, 113),
+    "clock_getres": (229, 114), "clock_nanosleep": (230, 115), "timer_create": (222, 107),
 }  # fmt: skip
 
-NEVER = {**PROCESSES, **SOCKETS, **OTHERS, **LASTING, **FILES, **KERNEL, **ROOT}
+NEVER = {**PROCESSES, **SOCKETS, **OTHERS, **LASTING, **FILES, **SIDE_BY_SIDE, **KERNEL, **ROOT}
 
 #: What tests of a homework may not do, of what a submission may not: they start processes and talk to them.
 NEVER_IN_TESTS = {
