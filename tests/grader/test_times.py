@@ -1,6 +1,7 @@
 """Tests of when work was handed in: the platform's record counts, and no time of an archive."""
 
 import os
+import subprocess
 import zipfile
 from contextlib import closing
 from datetime import UTC, datetime
@@ -145,6 +146,106 @@ def test_nbgraders_timestamp_says_when_work_came(graded, tmp_path, write):
 def test_moodle_writes_a_time_in_the_zone_of_who_downloads(text, minute):
     found = of_worksheet(text, ZoneInfo("Europe/Berlin"))
     assert (found and f"{found:%Y-%m-%d %H:%M %z}") == (minute and f"{minute} +0100")
+
+
+# of two versions the better one counts
+
+
+def commit(folder, files, date):
+    for name, text in files.items():
+        path = folder / name
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    who = {f"GIT_{role}_{what}": "x" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    dates = {f"GIT_{role}_DATE": f"2026-11-{date}:00:00+00:00" for role in ("AUTHOR", "COMMITTER")}
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run(
+            ["git", *words], cwd=folder, check=True, env={"PATH": os.environ["PATH"], **who, **dates}
+        )
+
+
+PLACE = "exercises/attention/double.py"
+IN_TIME = "The commit of 2026-11-18 10:00 counts, which was in time; the later one would have {} points."
+DAY = "Handed in 2026-11-20 12:00 (the commit), due 2026-11-20 00:00: 1 day late, 2.5 points less."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected", "reasons"),
+    [
+        ("passes", "passes # tidy", 1000, (IN_TIME.format("7.5"),)),
+        ("passes", "fails", 1000, (IN_TIME.format("0"),)),
+        (
+            "fails",
+            "passes",
+            750,
+            (DAY, "The commit of 2026-11-18 10:00, which was in time, would have 0 points."),
+        ),
+        (
+            "passes",
+            None,
+            1000,
+            ("The commit of 2026-11-18 10:00 counts, which was in time; later the answer was taken away.",),
+        ),
+        (None, "passes", 750, (DAY,)),
+        (
+            None,
+            "fails",
+            0,
+            ("Handed in 2026-11-20 12:00 (the commit), due 2026-11-20 00:00: 1 day late, 2.5 points less.",),
+        ),
+        ("fails", "fails too", 0, (IN_TIME.format("0"),)),
+    ],
+)
+def test_what_was_in_time_counts_if_it_is_better_than_what_came_later(
+    graded, tmp_path, before, after, expected, reasons
+):
+    ada = tmp_path / "in" / "ada"
+    ada.mkdir(parents=True)
+    commit(ada, {"README.md": "x"} | ({PLACE: before} if before else {}), "18T10")
+    commit(ada, {PLACE: after}, "20T12")
+    _, marks = graded(tmp_path / "in")
+    assert points(marks) == {"ada": expected}
+    assert marks["ada"].reasons == reasons
+
+
+def test_what_was_in_time_is_found_where_it_lay_then(graded, tmp_path):
+    ada = tmp_path / "in" / "ada" / "hw1"
+    ada.mkdir(parents=True)
+    commit(ada, {"double.py": "passes", ".venv/double.py": "no"}, "18T10")
+    commit(ada, {"double.py": None, PLACE: "passes"}, "25T12")
+    _, marks = graded(tmp_path / "in")
+    assert (marks["ada"].points, marks["ada"].reasons) == (1000, ())
+
+
+def test_the_version_that_counts_is_the_one_that_is_kept(graded, tmp_path):
+    ada = tmp_path / "in" / "ada"
+    ada.mkdir(parents=True)
+    commit(ada, {PLACE: "passes"}, "18T10")
+    commit(ada, {PLACE: "fails"}, "20T12")
+    graded(tmp_path / "in")
+    with closing(Store(str(tmp_path / "results.sqlite"))) as store:
+        ((digest,),) = store.rows("SELECT source FROM handed_in WHERE run = 1")
+        assert store.source(digest) == b"passes"
+
+
+def test_commits_that_are_not_believed_save_nothing(graded, tmp_path):
+    ada = tmp_path / "submitted" / "ada"
+    ada.mkdir(parents=True)
+    commit(ada, {PLACE: "passes"}, "18T10")
+    commit(ada, {PLACE: "fails"}, "20T12")
+    os.utime(ada / PLACE, (DOWNLOADED, DOWNLOADED))
+    assert points(graded(tmp_path)[1]) == {"ada": 0}
+
+
+def test_a_clone_with_the_line_ends_of_windows_has_its_commits_times(graded, tmp_path):
+    ada = tmp_path / "in" / "ada"
+    ada.mkdir(parents=True)
+    commit(ada, {PLACE: "passes\n"}, "18T10")
+    (ada / PLACE).write_bytes(b"passes\r\n")
+    assert points(graded(tmp_path / "in")[1]) == {"ada": 1000}
 
 
 # a roster by which everybody would be absent

@@ -123,6 +123,7 @@ class Collector:
         if not path.exists():
             raise CourseError(f"There is no folder or zip file {self.label}.")
         self._sources: dict[StudentName, list[Callable[[], Iterator[FoundFile]]]] = {}
+        self._commits: dict[StudentName, list[Callable[[datetime], Iterator[FoundFile]]]] = {}
         self._people: dict[str, list[StudentName]] = {}  # of Gradescope's folders
         self.handed_out: dict[Parts, str] = {}  # digests of the files that nbgrader's students got
         if path.is_dir():
@@ -161,6 +162,9 @@ class Collector:
                 )
                 walk = partial(_walk, path, found, believed)
                 self._add(found.student, walk)
+                if believed is Repository and is_folder:
+                    as_of = partial(_as_of, path, found)
+                    self._commits.setdefault(found.student, []).append(as_of)
 
     def _add(self, student: StudentName, source: Callable[[], Iterator[FoundFile]]) -> None:
         """Add files of a student, or of each student of a group in Gradescope's export."""
@@ -204,6 +208,10 @@ class Collector:
         """Yield the students, sorted by name, each with all submitted files."""
         for student in self.names:
             yield student, (file for source in self._sources[student] for file in source())
+
+    def as_of(self, student: StudentName, until: datetime) -> Iterator[FoundFile]:
+        """Yield the files that a student had committed until a moment, if there are later commits."""
+        return (file for source in self._commits.get(student, ()) for file in source(until))
 
     def require_one_student_each(self, names: KataNames, is_member: Callable[[StudentName], bool]) -> None:
         """Raise CourseError if every submission holds the folders of several students.
@@ -471,11 +479,19 @@ def _walk(path: Path, found: Owned, believed: type[Record] | None = None) -> Ite
     yield from _Walk(path, found.inner, believed).all_files()
 
 
-class _Walk:
-    """A way through a student's folder, by descriptors. `above` is what the platform's name says of it."""
+def _as_of(path: Path, found: Owned, until: datetime) -> Iterator[FoundFile]:
+    """Yield the files of the repositories below a path, as they were at a moment."""
+    yield from _Walk(path, found.inner, Repository, until).all_files()
 
-    def __init__(self, root: Path, above: Parts, believed: type[Record] | None) -> None:
-        self._root, self._above, self._believed = root, above, believed
+
+class _Walk:
+    """A way through a student's folder, by descriptors. `above` is what the platform's name says of it. With
+    `until` it is a way through the commits of the repositories there, each as it was at that moment."""
+
+    def __init__(
+        self, root: Path, above: Parts, believed: type[Record] | None, until: datetime | None = None
+    ) -> None:
+        self._root, self._above, self._believed, self._until = root, above, believed, until
         self._count = 0  # of files
 
     def all_files(self) -> Iterator[FoundFile]:
@@ -494,6 +510,9 @@ class _Walk:
         entries = folder.entries()
         names = [entry.name for entry in entries if not entry.is_folder]
         folders = [entry.name for entry in entries if entry.is_folder]
+        if self._until and ".git" in folders:
+            yield from self._committed(Repository(folder.path), parts, self._until)
+            return
         if ".git" in folders:
             own = Repository(folder.path)
             record = own if self._believed is Repository else record
@@ -507,11 +526,21 @@ class _Walk:
         self._count += len(names)
         if self._count > LIMITS.members:
             raise _TooMany
-        for name in names:
+        for name in names if self._until is None else ():
             yield self._file((*parts, name), of_path(folder.path / name, record))
         for name in folders:
             if name not in IGNORED_FOLDERS and not name.startswith("."):
                 yield from self._lower(folder, (*parts, name), record)
+
+    def _committed(self, repository: Repository, parts: Parts, until: datetime) -> Iterator[FoundFile]:
+        """Yield the files of the last commit until then, without what a walk leaves out. Raises _TooMany."""
+        for inner, when, read in repository.as_of(until):
+            if any(name in IGNORED_FOLDERS or name.startswith(".") for name in inner[:-1]):
+                continue
+            self._count += 1
+            if self._count > LIMITS.members:
+                raise _TooMany
+            yield FoundFile((*self._above, *parts, *inner), read, time=lambda when=when: when)  # type: ignore[misc]
 
     def _lower(self, folder: Folder, parts: Parts, record: Record | None) -> Iterator[FoundFile]:
         if len(parts) > LIMITS.depth:

@@ -46,6 +46,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -299,9 +300,11 @@ class Policy:
         handed_in: Mapping[str, HandedIn],
         overrides: Mapping[str, Override],
         now: datetime,
+        versions: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> Marks:
         """Return the student's points. `handed_in` says when each kata was handed in; a time after
-        `now`, when the class is graded, is that of a wrong clock, and takes no points away."""
+        `now`, when the class is graded, is that of a wrong clock, and takes no points away.
+        `versions` says which version of a kata counts, where there are two."""
         marks = {}
         for kata in katas:
             if override := overrides.get(kata.name):
@@ -309,20 +312,20 @@ class Policy:
             else:
                 given = {name: own for name in overrides if (own := answer_of(name, kata.name))}
                 score = kata.score + sum(overrides[name].points for name in given)
-                mark = self._late(student, kata, score, handed_in.get(kata.name), now)
+                mark = self.mark(student, kata, score, handed_in.get(kata.name), now)
                 said = [f"{own}: {overrides[name].sentence}" for name, own in given.items()]
                 answers = (check.name for check in kata.checks if check.words)
                 ungraded = tuple(name for name in answers if name not in given.values())
-                reasons = (*said, *mark.reasons)
+                reasons = (*said, *mark.reasons, *versions.get(kata.name, ()))
                 marks[kata.name] = replace(mark, judged=kata.score, reasons=reasons, ungraded=ungraded)
         return self._with_total(katas, marks)
 
-    def _late(self, student: str, kata: KataReport, score: int, when: HandedIn | None, now: datetime) -> Mark:
+    def mark(self, student: str, kata: KataReport, score: int, when: HandedIn | None, now: datetime) -> Mark:
         """Return the points of a kata after what its delay costs; `score` are those before."""
         due, late = self.deadline(student, kata.name), self.terms.late
         if due is None or when is None or not kata.checks:
             return Mark(score, score)
-        if min(when.at or now, now) <= self._later(due, late.grace):
+        if min(when.at or now, now) <= self.end(due):
             return Mark(score, score)
         if when.at is None or when.at > now:
             ahead = f"the clock of {when.source} is ahead" if when.at else when.source
@@ -348,6 +351,10 @@ class Policy:
         if isinstance(more, str):
             return self._later(base, more) if base else None
         return self._moment(more) if more is not None else base
+
+    def end(self, due: datetime) -> datetime:
+        """Return until when work is not late, as the policy has a time of grace after a deadline."""
+        return self._later(due, self.terms.late.grace)
 
     def is_due(self, student: str, kata: str, now: datetime) -> bool:
         """Return whether a student had to have handed in a kata; also if it has no deadline."""

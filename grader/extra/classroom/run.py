@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.release_manifest import digest
@@ -17,10 +19,11 @@ from grader.extra.classroom.collector import Collected, Collector, FoundFile, Su
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, Submission
 from grader.extra.classroom.policy import Policy
 from grader.extra.classroom.roster import LAST_MODIFIED, Identities, Member, Person, Roster
-from grader.extra.classroom.store import Store, user
+from grader.extra.classroom.store import Store, StoredResult, user
 from grader.extra.classroom.task import FileVerdict, Task, unreadable
-from grader.extra.classroom.times import COPIED, HandedIn, are_copied, moment, of_text, of_worksheet
-from grader.formats.account import one_line
+from grader.extra.classroom.times import COPIED, SHOWN, HandedIn, are_copied, moment, of_text, of_worksheet
+from grader.formats.account import one_line, points
+from grader.report import from_json
 from grader.report_texts import listed
 
 MOST_NOTES = 20
@@ -38,6 +41,39 @@ NO_WORKSHEET = (
     "Moodle's export does not say when work was handed in, so that nothing of it counts as late:"
     " give Moodle's grading worksheet as --roster."
 )
+
+#: Which version of an answer counts: with the time of the one in time, and what the other one would be worth.
+IN_TIME = "The commit of {} counts, which was in time; the later one {}."
+LATER = "The commit of {}, which was in time, {}."
+GONE = "The commit of {} counts, which was in time; later the answer was taken away."
+
+
+class Version(NamedTuple):
+    """What a student has handed in for a kata at some time; `verdict` if it cannot be read."""
+
+    task: Task
+    verdict: FileVerdict | None
+    time: HandedIn | None
+
+
+class Valued(NamedTuple):
+    """The verdict on a version, and its points by the policy."""
+
+    result: StoredResult
+    points: int
+
+    @property
+    def said(self) -> str:
+        """What the version would be worth, as a student reads it."""
+        readable = f"would have {points(self.points)} points"
+        return readable if self.result.report and self.result.is_judged else "could not be judged"
+
+    @property
+    def rank(self) -> tuple[bool, bool, int, bool]:
+        """A key that is larger for the version that counts: one that is not judged through a fault of the
+        grader; then one that is judged, the one with more points, and one that is begun."""
+        result = self.result
+        return result.report is None, result.is_judged, self.points, result.status != "not_started"
 
 
 class GraderPool(Protocol):
@@ -57,9 +93,9 @@ class RunCounts:
     """The counts and notes of a run, which are printed at its end.
 
     `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late,
-    `troubles` why answers could not be looked for;
-    `times` says when each kata was handed in, `submissions` where a student's work came from, and `unclear`
-    whose submission could not be told from another's.
+    `troubles` why answers could not be looked for. `times` says when each kata was handed in, `versions`
+    which version of it counts, `submissions` where a student's work came from, and `unclear` whose submission
+    could not be told from another's.
     """
 
     students: int = 0
@@ -75,6 +111,7 @@ class RunCounts:
     unclear: dict[str, str] = field(default_factory=dict)
     troubles: dict[str, list[str]] = field(default_factory=dict)
     times: dict[str, dict[str, HandedIn]] = field(default_factory=dict)
+    versions: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     submissions: dict[str, Submission] = field(default_factory=dict)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -127,6 +164,9 @@ class ClassRun:
         clones = sum(student.platform == "repository" for student in collector.names)
         if self._policy.has_deadlines and collector.believes_commits and 0 < clones < len(collector):
             self.counts.note(SOME_CLONES.format(clones, len(collector)))
+        self._choices: dict[
+            tuple[str, str], list[Version]
+        ] = {}  # by student and kata: the latest, and one in time
         self._matched = self._match(roster, collector.names) if roster else {}
         if roster and roster.members and not self._matched and not self.counts.unclear:
             raise _nobody_fits(roster, collector)
@@ -157,6 +197,7 @@ class ClassRun:
             self.counts.note(f"{have} another release of {name}; judged by the version of this course.")
         if self._policy.has_deadlines:
             self._forget_copies()
+            self._choose()
         self._enrol_absent()
         self.store.commit()
         return self.counts
@@ -181,9 +222,10 @@ class ClassRun:
                 for name, digest in answers.declarations.items()
                 if digest != self._declared.get(name, digest)
             )
-            for file in answers.files:
-                if file.kata in self.katas:
-                    yield from self._task(member, student, file)
+            found = {file.kata: file for file in answers.files if file.kata in self.katas}
+            in_time = cache(partial(self._in_time, student))
+            for kata in self.katas if self._policy.has_deadlines else found:
+                yield from self._of_kata(member, student, kata, found.get(kata), in_time)
             self._finish_one(member.id, done)
 
     def _time(
@@ -218,6 +260,10 @@ class ClassRun:
         if downloaded and at.replace(tzinfo=None) > downloaded.astimezone().replace(tzinfo=None):
             return HandedIn(None, "it was changed after the download, as the worksheet says")
         return HandedIn(at, "the worksheet")
+
+    def _in_time(self, student: StudentName, until: datetime) -> Mapping[str, SubmittedFile]:
+        """Return what a student had committed until a moment, by kata, if there are later commits."""
+        return {file.kata: file for file in self._answers(self.collector.as_of(student, until)).files}
 
     def _forget_copies(self) -> None:
         """Take no points for the times of files that are the moment of a copy or a download, and say so."""
@@ -278,12 +324,11 @@ class ClassRun:
             self.counts.note(f"{names} {are} not in the roster; graded all the same.")
 
     def source_of(self, student: str, kata: str) -> str:
-        """Return a student's answer to a kata, read again; an empty text if it cannot be read."""
-        for who, files in self.collector.students():
-            if self._matched.get(who, Member(who.key)).id == student:
-                found = self._answers(files).files
-                with suppress(SubmissionRejected):
-                    return "".join(decoded(file.read(), kata) for file in found if file.kata == kata)
+        """Return a student's answer to a kata as this run has graded it; empty if it cannot be read."""
+        query = "SELECT source FROM handed_in WHERE run = :run AND student = :student AND kata = :kata"
+        for (source,) in list(self.store.rows(query, student=student, kata=kata)):
+            with suppress(SubmissionRejected):
+                return decoded(self.store.source(source) or b"", kata)
         return ""
 
     def _match(self, roster: Roster, students: list[StudentName]) -> dict[StudentName, Member]:
@@ -319,33 +364,107 @@ class ClassRun:
         self.counts.unclear[member.id] = text
         self.counts.note(f"{member.id}: {text}")
 
-    def _task(self, member: Member, student: StudentName, file: SubmittedFile) -> Iterator[Task]:
-        """Yield the task of a file, unless its verdict is stored, it is unreadable or it is being graded."""
-        judging = self.pool.judging[file.kata]
-        if file.duplicates:
+    def _of_kata(
+        self,
+        member: Member,
+        student: StudentName,
+        kata: str,
+        file: SubmittedFile | None,
+        in_time: Callable[[datetime], Mapping[str, SubmittedFile]],
+    ) -> Iterator[Task]:
+        """Yield the tasks of what a student has handed in for a kata: the latest, and what was in time if
+        that is late or gone."""
+        latest = self._version(member, student, file) if file else None
+        if file and file.duplicates:
             self._note_for(member, file.note)
-        if file.late:
-            self.counts.late.setdefault(member.id, []).append(file.kata)
+        if file and file.late:
+            self.counts.late.setdefault(member.id, []).append(kata)
+        due = self._policy.deadline(member.id, kata)
+        end, now = self._policy.end(due) if due else None, self.counts.started
+        at = latest.time.at if latest and latest.time else None
+        is_late = end is not None and (end < at <= now if at else latest is None and end < now)
+        earlier = in_time(end).get(kata) if end and is_late else None
+        versions = [one for one in (latest, earlier and self._version(member, student, earlier)) if one]
+        if len({version.task for version in versions}) == 1:  # the same, moved or without an answer now
+            versions = versions[-1:]
+            if latest is None:
+                self._tell(member.id, kata, GONE.format(self._shown(versions[0])))
+        elif versions:
+            self._choices[member.id, kata] = versions
+        for version in versions[:1]:
+            self._note_time(member.id, version)
+            if len(versions) == 1:
+                self._hand_in(member.id, version)
+        for version in versions:
+            yield from self._to_judge(member, version)
+
+    def _version(self, member: Member, student: StudentName, file: SubmittedFile) -> Version:
+        """Read a file, and find out when it was handed in if that counts."""
         try:
             task, verdict = Task(file.kata, file.read()), None
+            self.store.add_source(task.digest, task.data)
         except SubmissionRejected as refused:
             task = Task(file.kata, f"unreadable: {refused}".encode())
             verdict = unreadable(self.katas[file.kata], refused)
-        self.store.add_submission(member.id, file.kata, task.digest, judging)
-        if verdict is None:
-            self.store.add_source(task.digest, task.data)
-        if self._policy.has_deadlines and (time := self._time(member, student, file, task.digest)):
-            self.counts.times.setdefault(member.id, {})[file.kata] = time
-        if self.store.has_verdict(file.kata, task.digest, judging):
+        time = self._time(member, student, file, task.digest) if self._policy.has_deadlines else None
+        return Version(task, verdict, time)
+
+    def _hand_in(self, student: str, version: Version) -> None:
+        """Note which version of a student's answer counts."""
+        kata = version.task.kata
+        self.store.add_submission(student, kata, version.task.digest, self.pool.judging[kata])
+
+    def _note_time(self, student: str, version: Version) -> None:
+        """Note when the version came that counts."""
+        if version.time:
+            self.counts.times.setdefault(student, {})[version.task.kata] = version.time
+
+    def _to_judge(self, member: Member, version: Version) -> Iterator[Task]:
+        """Yield the task of a version, unless its verdict is stored, it is unreadable or in the pool."""
+        task = version.task
+        judging = self.pool.judging[task.kata]
+        if self.store.has_verdict(task.kata, task.digest, judging):
             self.counts.known += 1
-        elif verdict is not None:
-            self.store.add_verdict(file.kata, task.digest, judging, verdict)
+        elif version.verdict is not None:
+            self.store.add_verdict(task.kata, task.digest, judging, version.verdict)
         elif task in self._students:
             self.counts.known += 1
         else:
             self._students[task] = member.id
             self._pending[member.id] += 1
             yield task
+
+    def _choose(self) -> None:
+        """Let the better of two versions count, by the policy; one without a verdict leaves it open."""
+        for (student, kata), (latest, in_time) in self._choices.items():
+            time = self.counts.times.get(student, {}).get(kata)  # without that of a copy
+            found = [self._valued(student, one) for one in (latest._replace(time=time), in_time)]
+            if found[1].rank >= found[0].rank:
+                self._hand_in(student, in_time)
+                self._note_time(student, in_time)
+                self._tell(student, kata, IN_TIME.format(self._shown(in_time), found[0].said))
+            else:
+                self._hand_in(student, latest)
+                self._tell(student, kata, LATER.format(self._shown(in_time), found[1].said))
+
+    def _valued(self, student: str, version: Version) -> Valued:
+        """Return what a version would be worth."""
+        kata = version.task.kata
+        result = self.store.verdict(kata, version.task.digest, self.pool.judging[kata])
+        if result.report is None:
+            return Valued(result, 0)
+        report = from_json(json.loads(result.report)).katas[0]
+        mark = self._policy.mark(student, report, report.score, version.time, self.counts.started)
+        return Valued(result, mark.points)
+
+    def _tell(self, student: str, kata: str, text: str) -> None:
+        """Say on the student's page which version of an answer counts."""
+        self.counts.versions.setdefault(student, {})[kata] = (text,)
+
+    def _shown(self, version: Version) -> str:
+        """Return when a version was committed, as people write it."""
+        at = version.time.at if version.time else None
+        return f"{at.astimezone(self._policy.zone):{SHOWN}}" if at else "then"
 
     def _enrol_absent(self) -> None:
         """Enrol the members of the roster who submitted nothing."""

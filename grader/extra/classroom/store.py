@@ -165,6 +165,15 @@ class Store:
         query = "SELECT 1 FROM verdicts WHERE kata = :kata AND source = :source AND judging = :judging"
         return self._do(query, kata=kata, source=source, judging=judging).fetchone() is not None
 
+    def verdict(self, kata: str, source: str, judging: str) -> StoredResult:
+        """Return the verdict on a source by a grading setup."""
+        query = (
+            "SELECT report, status FROM verdicts"
+            " WHERE kata = :kata AND source = :source AND judging = :judging"
+        )
+        found = self._do(query, kata=kata, source=source, judging=judging).fetchone()
+        return StoredResult(kata, *(found or (None, None)))
+
     def add_verdict(self, kata: str, source: str, judging: str, verdict: FileVerdict) -> None:
         """Add a verdict; it is on disk when this returns."""
         values = asdict(verdict)

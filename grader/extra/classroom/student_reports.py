@@ -117,7 +117,8 @@ def class_reports(
         handed_in = bool(results or others or troubles or unclear)
         report = _report(results, infos, device, NOT_FOUND if others or troubles or unclear else NOTHING)
         times, set_by_hand = seen.times.get(member.id, {}), overrides.get(member.id, {})
-        marks = policy.marks(member.id, report.katas, times, set_by_hand, seen.started)
+        versions = seen.versions.get(member.id, {})
+        marks = policy.marks(member.id, report.katas, times, set_by_hand, seen.started, versions)
         unjudged = _waiting_for({one.kata for one in results if not one.is_judged}, results, infos)
         ours = {one.kata for one in results if not one.is_judged and one.is_readable}
         unread = unjudged - _waiting_for(ours, results, infos)

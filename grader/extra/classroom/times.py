@@ -18,14 +18,15 @@ import subprocess
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from grader.course.files import Folder, NotReadable, Parts, read_below, safe_parts
+from grader.course.submission import Unreadable
 
 SECONDS = 20.0  # the timeout of one `git log`
 MOST_COMMITS = 5000
@@ -33,6 +34,7 @@ MOST_BYTES = 32 << 20  # of what `git log` prints
 LATEST = 4_102_444_800  # the year 2100, in seconds since 1970
 COMMIT = re.compile(rb"@(\d{1,12})")
 CHANGE = re.compile(rb":\d+ \d+ [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*")
+ENTRY = re.compile(rb"100\d+ blob ([0-9a-f]+)\t(.+)", re.DOTALL)
 ANSWERS = ("*.py", "*.ipynb", "*.zip")
 BRANCH = re.compile(r"refs/(?:heads|remotes/[^/]+)/(?!HEAD$)")
 MOST_BRANCHES, MOST_REFS, DEEPEST_REF, LONGEST_REF = 10, 500, 6, 1000
@@ -75,7 +77,8 @@ class Repository:
         except OSError:
             return None
         form = hashlib.sha256 if len(blob) == 64 else hashlib.sha1  # as Git names what it holds
-        if form(b"blob %d\0" % len(data) + data).hexdigest() != blob:
+        versions = (data, data.replace(b"\r\n", b"\n"))  # a clone may have the line ends of its system
+        if blob not in (form(b"blob %d\0" % len(one) + one).hexdigest() for one in versions):
             return None
         return HandedIn(moment(seconds), "the commit")
 
@@ -93,6 +96,28 @@ class Repository:
                 elif part:
                     changed.setdefault(part, (seconds, blob))
         return changed
+
+    def as_of(self, until: datetime) -> Iterator[tuple[Parts, HandedIn, Callable[[], bytes]]]:
+        """Yield the files of the last commit until a moment, each with the time of that commit and a function
+        that reads it. Yield none if that commit is checked out, or Git does not find one."""
+        with suppress(OSError, ValueError, subprocess.SubprocessError):
+            head = self._head()
+            words = ["rev-list", "--first-parent", "--max-count=1", "--timestamp"]
+            found = self._git(head, [*words, f"--min-age={int(until.timestamp())}", head]).decode().split()
+            if len(found) != 2 or found[1] == head:
+                return
+            when = HandedIn(moment(int(found[0])), "the commit")
+            for entry in self._git(head, ["ls-tree", "-r", "-z", found[1]]).split(b"\0"):
+                if listed := ENTRY.fullmatch(entry):
+                    read = partial(self._blob, head, listed[1].decode())
+                    yield tuple(os.fsdecode(listed[2]).split("/")), when, read
+
+    def _blob(self, head: str, blob: str) -> bytes:
+        """Return the content of a file in a commit. Raises Unreadable."""
+        try:
+            return self._git(head, ["cat-file", "blob", blob])
+        except (OSError, ValueError, subprocess.SubprocessError):
+            raise Unreadable("Git cannot read the file as it was in time.") from None
 
     def other_branches(self) -> list[str]:
         """Return the branches with answers that the graded commit does not have, and those that Git cannot
