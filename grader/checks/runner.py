@@ -18,7 +18,7 @@ from grader.report import CheckStatus, Picture
 from grader.values.arrays import leaves, to_numpy
 from grader.values.comparison import Difference
 from grader.values.formatting import describe
-from grader.worker.client import WorkerLost
+from grader.worker.client import InVain, WorkerLost
 from grader.worker.protocol.codec import Handle
 from grader.worker.student import (
     Call,
@@ -174,11 +174,18 @@ def fails_alike(failure: Failure, first: Failure) -> bool:
 
 class CheckAborted(Exception):
     """The worker was lost during a check; `failure` has the case and the reason, and `reached` the parts that
-    this case and those that have ended have called, if some are not written."""
+    this case and those that have ended have called, if some are not written. `earlier` has the cases that
+    failed before, if the worker was stopped because every call failed: they tell more than the last one."""
 
-    def __init__(self, failure: Failure, reached: Sequence[Reached] = ()) -> None:
+    def __init__(
+        self,
+        failure: Failure,
+        reached: Sequence[Reached] = (),
+        in_vain: bool = False,
+        earlier: Sequence[Failure] = (),
+    ) -> None:
         super().__init__(failure.message)
-        self.failure, self.reached = failure, reached
+        self.failure, self.reached, self.in_vain, self.earlier = failure, reached, in_vain, earlier
 
 
 def run_check(check: Check, context: CheckContext) -> CheckResult:
@@ -194,7 +201,8 @@ def run_check(check: Check, context: CheckContext) -> CheckResult:
     try:
         judged = list(run_together(context.student, [partial(judge, case) for case in cases]))
     except CheckAborted as lost:
-        raise CheckAborted(lost.failure, [*_reached_in(ended), *lost.reached]) from None
+        earlier = [one.failure for one in ended if one.failure is not None] if lost.in_vain else []
+        raise CheckAborted(lost.failure, [*_reached_in(ended), *lost.reached], earlier=earlier) from None
     skipped = [one.skip for one in judged if one.skip is not None]
     return CheckResult(
         check,
@@ -231,7 +239,7 @@ def _not_passed(context: CheckContext, case: Case, why: Exception, calls: Calls)
     raises = failure.status != "failed" or failure.line is not None
     reached = _reached(context.student, fails=True, raises=raises)
     if isinstance(why, WorkerLost):
-        raise CheckAborted(failure, [reached] if reached else []) from None
+        raise CheckAborted(failure, [reached] if reached else [], isinstance(why, InVain)) from None
     return JudgedCase(case, failure, reached=reached)
 
 

@@ -366,7 +366,8 @@ class SubmissionRun:
             self._replace_worker(lost)
             if is_second and failure.status == "timeout":
                 failure = replace(failure, message=STOPPED_SOONER)
-            return CheckResult(check, [failure], [failure.case], reached=lost.reached)
+            failures = [*lost.earlier, failure]
+            return CheckResult(check, failures, [one.case for one in failures], reached=lost.reached)
 
     def _replace_worker(self, lost: CheckAborted) -> None:
         """Start a new worker, unless too many were lost. If the import fails now, start no more at all."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from grader.expect import SubmissionFailed
 from grader.worker.fork_server import Process, Usage
-from grader.worker.protocol.channel import ChannelClosed, Flooded, TimedOut
-from grader.worker.protocol.codec import ARRAYS, Malformed, decode, encode, in_one_line
+from grader.worker.protocol.channel import OUTPUT_LIMIT, ChannelClosed, Flooded, TimedOut
+from grader.worker.protocol.codec import ARRAYS, Handle, Malformed, decode, encode, in_one_line
 from grader.worker.protocol.messages import LEFT_CHANGED, LONGEST_NAME, MOST_KEPT, Outcome, Request
 from grader.worker.student import Student
 
@@ -21,7 +21,10 @@ NEW_LINE = re.compile(r"\r\n?|\n")  # as Python counts lines
 CALL_SECONDS = 5.0  # CPU time of one call
 WALL_FACTOR = 10  # wall time of one call, as a multiple of the limit of CPU time
 KATA_SECONDS = 60.0  # wall time of all calls together, minus the time spent waiting for a free processor
-ANSWERS = 128 * 2**20  # bytes of arrays in all answers of one submission
+VAIN_SECONDS = 4.0  # of calls that all fail, after which no more are made: no value was returned so far
+ANSWERS = 128 * 2**20  # bytes of all answers of one submission
+LONGEST_TOLD = 200  # characters of an error in a sentence
+PRINTED = 256 * 2**10  # bytes that one call may print
 SLICE = 0.2  # seconds between two checks of how much time a call has used
 BRIEF = 0.01  # seconds; for shorter batches the wait for a free processor is not measured
 MOST_LINES = 1 << 20  # of a submission, which has no more bytes
@@ -38,6 +41,10 @@ class WorkerLost(Exception):
         self.timed_out = timed_out
 
 
+class InVain(WorkerLost):
+    """No call has returned a value, and they have taken long enough."""
+
+
 class Outdated(BaseException):
     """The submission was saved again while it ran. It is a BaseException, so that a law cannot catch it."""
 
@@ -50,6 +57,7 @@ class Budget:
     limit: float = KATA_SECONDS
     spent: float = 0.0
     received: int = 0
+    has_answered: bool = False  # a call has returned a value
     is_outdated: Callable[[], bool] = lambda: False
     meddled: bool = False  # it has changed what measures it
 
@@ -95,7 +103,7 @@ class RemoteStudent(Student):
         nonce, self._batch = next(self._nonces), self._process.usage()
         with _as_lost(seconds):
             self._channel.send(*encode({"load": {"name": name, **loading}}), nonce)
-            return unwrap(self._answer_to(nonce, [], seconds))
+            return unwrap(self._answer_to(nonce, [], seconds, OUTPUT_LIMIT))
 
     def perform(self, request: Request) -> Outcome:
         answer = self.perform_all([request])[0]
@@ -133,11 +141,20 @@ class RemoteStudent(Student):
         answers: list[Outcome | Exception] = []
         for request, sent in part:
             answers.append(self._outcome(request, sent))
+            if isinstance(answers[-1], SubmissionFailed) and self._is_in_vain():
+                answers[-1] = InVain(_in_vain(answers[-1]))
             if isinstance(answers[-1], WorkerLost):
                 break
         wall = time.monotonic() - self._batch.wall
         self.budget.spent += wall if wall < BRIEF else self._since_the_batch(self._process.usage())
         return answers
+
+    def _is_in_vain(self) -> bool:
+        """Whether no call has returned a value so far, and the calls have taken more than VAIN_SECONDS."""
+        about = self.budget.spent + time.monotonic() - self._batch.wall
+        if self.budget.has_answered or about <= VAIN_SECONDS:
+            return False
+        return self.budget.spent + self._since_the_batch(self._process.usage()) > VAIN_SECONDS
 
     def _batches(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:
         """Queue requests until their size exceeds MOST_HELD, then yield them; repeat for the rest."""
@@ -172,8 +189,10 @@ class RemoteStudent(Student):
             with _as_lost(self._call_seconds):
                 self._require_time_left()
                 self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
-                reply = self._answer_to(sent.nonce, request.functions, self._call_seconds)
+                reply = self._answer_to(sent.nonce, request.functions, self._call_seconds, PRINTED)
             outcome = _valid_outcome(unwrap(reply), request)
+            if not isinstance(outcome.value, Handle | None):  # a new object is no result yet
+                self.budget.has_answered = True
             self.budget.meddled = self.budget.meddled or outcome.meddled
             return outcome
         except SubmissionFailed as error:
@@ -189,18 +208,26 @@ class RemoteStudent(Student):
             return error
         return SubmissionFailed((*error.kinds, "ValueError"), error.message, error.line, error.columns)
 
-    def _answer_to(self, nonce: int, functions: list[Callable[..., Any]], seconds: float) -> dict[str, Any]:
+    def _answer_to(
+        self, nonce: int, functions: list[Callable[..., Any]], seconds: float, printed: int
+    ) -> dict[str, Any]:
         """Receive the answer to a call, and run the grader's functions that the submission calls before it.
-        Raises TooLong after `seconds` of CPU time, or after much more wall time."""
+        Raises TooLong after `seconds` of CPU time, or after much more wall time, and Flooded after `printed`
+        bytes of output."""
         began: Usage | None = None
+        most = self._channel.output.total + printed
         while True:
             with suppress(TimedOut):
                 reply = self._reply_to(nonce, time.monotonic() + SLICE)
+                if self._channel.output.total > most:
+                    raise Flooded(f"One call printed more than {printed >> 10} KiB.")
                 if "callback" not in reply:
                     return reply
                 result = _call_back(reply, functions)
                 encoded = encode(result, as_tensors=self._as_tensors)
                 self._channel.send(*encoded, nonce, time.monotonic() + WALL_FACTOR * seconds)
+            if self._channel.output.total > most:
+                raise Flooded(f"One call printed more than {printed >> 10} KiB.")
             if self.budget.is_outdated():
                 raise Outdated
             used = self._process.usage()
@@ -236,7 +263,7 @@ class RemoteStudent(Student):
         header, body, received = self._channel.receive(deadline)
         if received != nonce:
             raise Malformed("it does not belong to this call")
-        self.budget.received += len(body)
+        self.budget.received += len(header) + len(body)
         if self.budget.received > ANSWERS:
             raise Malformed(f"all answers together take more than {ANSWERS >> 20} MiB")
         return decode(header, body, self._device)
@@ -336,11 +363,21 @@ def _as_lost(seconds: float) -> Iterator[None]:
         raise WorkerLost(f"No answer within {seconds:g} seconds.", timed_out=True) from None
     except ChannelClosed:
         raise WorkerLost("The process that ran the submission ended in the middle of a call.") from None
-    except Flooded:
-        raise WorkerLost("The submission printed more than 32 MiB.") from None
+    except Flooded as error:
+        raise WorkerLost(str(error)) from None
     except (Malformed, KeyError, TypeError) as error:
         text = error if isinstance(error, Malformed) else "it is no greeting"
         raise WorkerLost(f"The answer could not be read: {text}.") from None
+
+
+def _in_vain(last: SubmissionFailed) -> str:
+    """Say why no more calls are made, and how the last one failed."""
+    text = last.message if len(last.message) <= LONGEST_TOLD else f"{last.message[:LONGEST_TOLD]}…"
+    if last.kinds[0] == "UnusableResult":
+        how = f"result cannot be used: {text}"
+    else:
+        how = f"error is {SubmissionFailed(last.kinds, text, last.line)}"
+    return f"Every call so far has failed, in {VAIN_SECONDS:g} seconds of computing. The last {how}."
 
 
 def unwrap(reply: dict[str, Any]) -> Any:

@@ -227,6 +227,43 @@ def test_calls_too_short_to_be_looked_at_alone_are_counted_together(grade, monke
     assert report.checks[0].message.startswith("No answer within 0.3 seconds for all calls together")
 
 
+def test_a_call_that_prints_without_end_is_stopped_and_its_cause_is_said_first(grade):
+    report = grade("def double(x):\n    while True: print('a line')\n")
+    messages = [check.message for check in report.checks]
+    assert messages[:2] == ["One call printed more than 256 KiB."] * 2
+    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 7
+
+
+def test_a_right_answer_may_print_a_lot_over_all_its_calls(grade):
+    report = grade(SHORT.replace("return", "print('x' * 50_000)\n    return"))
+    assert report.status == "passed"
+    assert "bytes left out" in report.output
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return [0] * 30_000", "The result cannot be used: it holds more than 20,000 values."),
+        ("raise ValueError('x' * 3_000)", "The code raised ValueError: xxx"),
+    ],
+)
+def test_calls_that_all_fail_are_not_made_for_long(grade, monkeypatch, body, message):
+    monkeypatch.setattr(client, "VAIN_SECONDS", 0.25)
+    report = grade(f"import time\ndef double(x):\n    time.sleep(0.1)\n    {body}\n")
+    messages = [check.message for check in report.checks]
+    assert messages[0].startswith(message)  # of the smallest case, and not of the last one
+    assert messages[1].startswith("Every call so far has failed, in 0.25 seconds of computing. The last ")
+    assert len(messages[1]) < 400
+    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 7
+    assert report.score == 0
+
+
+def test_calls_that_fail_after_one_that_answered_are_all_made(grade, monkeypatch):
+    monkeypatch.setattr(client, "VAIN_SECONDS", 0.0)
+    report = grade("def double(x):\n    if x.size > 2: raise ValueError\n    return x + x\n")
+    assert not any(check.message.startswith(("Every call", "Not run")) for check in report.checks)
+
+
 REFUSALS = {
     "fails": (
         "x = 1\n1 / 0\n",

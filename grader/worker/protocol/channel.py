@@ -256,7 +256,8 @@ class Channel:
     def _wait(self, deadline: float | None, to_write: bool = False) -> None:
         """Wait until the channel is ready, and read the worker's output. Raises TimedOut, Flooded."""
         awaited, writers = (self.writer, [self.writer]) if to_write else (self.reader, [])
-        self.drain()
+        if self._has_printed():
+            self._read_printed()
         while True:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
@@ -264,7 +265,7 @@ class Channel:
             readers = [fd for fd in (self.reader, self.printed) if fd is not None]
             readable, writable, _ = select.select(readers, writers, [], left)
             if self.printed in readable:
-                self.drain()
+                self._read_printed()  # one chunk: the next one may be of the next call
             if to_write and self.reader in readable:
                 self._read_ahead()  # otherwise both ends could wait for the other one to read
             if awaited in writable or awaited in readable:
@@ -272,15 +273,23 @@ class Channel:
 
     def drain(self) -> None:
         """Read the submission's output so far without waiting. Raises Flooded."""
-        while self.printed is not None and select.select([self.printed], [], [], 0)[0]:
-            data = os.read(self.printed, CHUNK)
-            if not data:
-                os.close(self.printed)
-                self.printed = None
-                return
-            self.output.add(data)
-            if self.output.total > OUTPUT_LIMIT:
-                raise Flooded
+        while self._has_printed():
+            self._read_printed()
+
+    def _has_printed(self) -> bool:
+        return self.printed is not None and bool(select.select([self.printed], [], [], 0)[0])
+
+    def _read_printed(self) -> None:
+        """Read what has been printed, a chunk at most. Raises Flooded."""
+        assert self.printed is not None
+        data = os.read(self.printed, CHUNK)
+        if not data:
+            os.close(self.printed)
+            self.printed = None
+            return
+        self.output.add(data)
+        if self.output.total > OUTPUT_LIMIT:
+            raise Flooded(f"The submission printed more than {OUTPUT_LIMIT >> 20} MiB.")
 
     def close(self) -> None:
         """Close all file descriptors of this end."""
