@@ -211,6 +211,14 @@ def test_what_was_in_time_counts_if_it_is_better_than_what_came_later(
     assert marks["ada"].reasons == reasons
 
 
+def test_a_stub_that_was_in_time_is_no_version(graded, tmp_path):
+    ada = tmp_path / "in" / "ada"
+    ada.mkdir(parents=True)
+    commit(ada, {PLACE: "def double(x):\n    raise NotImplementedError\n"}, "10T10")
+    commit(ada, {PLACE: "passes"}, "20T12")
+    assert graded(tmp_path / "in")[1]["ada"].reasons == (DAY,)
+
+
 def test_what_was_in_time_is_found_where_it_lay_then(graded, tmp_path):
     ada = tmp_path / "in" / "ada" / "hw1"
     ada.mkdir(parents=True)

@@ -370,9 +370,17 @@ def _is_stub(file: FoundFile, info: KataInfo | None, released: Mapping[Parts, st
             return True
         if label.casefold().endswith(SUFFIX):
             data = _from_notebook(lambda: data, info.name, label)
-        return not parse(info, decoded(data, label), label).touched
     except SubmissionRejected:
         return False
+    return not is_begun(info, data)
+
+
+def is_begun(info: KataInfo, source: bytes) -> bool:
+    """Return whether anything is written in a file, also if it cannot be read."""
+    try:
+        return parse(info, decoded(source, info.name), info.name).touched
+    except SubmissionRejected:
+        return True
 
 
 def _recency(file: FoundFile) -> tuple[int, tuple[int, ...], list[tuple[int, str]]]:

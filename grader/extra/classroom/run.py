@@ -15,7 +15,14 @@ from typing import NamedTuple, Protocol
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, decoded
-from grader.extra.classroom.collector import Collected, Collector, FoundFile, SubmittedFile, answers_in
+from grader.extra.classroom.collector import (
+    Collected,
+    Collector,
+    FoundFile,
+    SubmittedFile,
+    answers_in,
+    is_begun,
+)
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, Submission
 from grader.extra.classroom.policy import Policy
 from grader.extra.classroom.roster import LAST_MODIFIED, Identities, Member, Person, Roster
@@ -262,8 +269,14 @@ class ClassRun:
         return HandedIn(at, "the worksheet")
 
     def _in_time(self, student: StudentName, until: datetime) -> Mapping[str, SubmittedFile]:
-        """Return what a student had committed until a moment, by kata, if there are later commits."""
-        return {file.kata: file for file in self._answers(self.collector.as_of(student, until)).files}
+        """Return by kata what a student had begun until a moment, if there are later commits."""
+        files = self._answers(self.collector.as_of(student, until)).files
+        return {file.kata: file for file in files if file.kata in self.katas and self._is_begun(file)}
+
+    def _is_begun(self, file: SubmittedFile) -> bool:
+        with suppress(SubmissionRejected):
+            return is_begun(self.katas[file.kata], file.read())
+        return False
 
     def _forget_copies(self) -> None:
         """Take no points for the times of files that are the moment of a copy or a download, and say so."""
