@@ -33,6 +33,8 @@ cache is used (the triangle sits in the wrong corner).
 Corners with checks of their own: an empty cache, one query, a cache of hundreds of
 keys.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.3.
 """
 

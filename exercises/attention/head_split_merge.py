@@ -25,6 +25,8 @@ the same way and still undo each other; the model then trains, and attends to no
 Corners with checks of their own: arrays that are not contiguous, heads of one column,
 axes of length one, integers.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
 """
 

@@ -33,8 +33,8 @@ The code below gives [-0.159, 0.841]. There may be more than one fault, and mend
 does not make the numbers right by itself: follow the example line by line.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, scores in the hundreds, calls after other calls. For float64 input
-the module is cast to float64.
+computed in float64, scores in the hundreds, calls after other calls, another device
+than the CPU. For float64 input the module is cast to float64.
 
 Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture",
 section 3; He et al. 2016, "Identity Mappings in Deep Residual Networks", section 2 (why

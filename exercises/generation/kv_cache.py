@@ -13,11 +13,11 @@ with the new queries over everything that the cache holds.
     weights       = softmax(q all_k^T / sqrt(d_head))           [B, H, T_new, T]
     output        = heads joined again (weights all_v) @ w_out  [B, T_new, d_model]
 
-with d_head = d_model / num_heads and T = len(cache) after the append. Usually T_new is
-1. For the prompt it is the prompt's length, and a sequence may be cut into pieces in
-any way: the results are the same. So the mask must know where the piece begins. With 2
-tokens in the cache, the 3 new ones are tokens 2, 3 and 4 of the sequence, and may
-attend to (1 = visible)
+with d_head = d_model / num_heads and T = len(cache) after the append. Usually
+T_new is 1. For the prompt it is the prompt's length, and a sequence may be cut into
+pieces in any way: the results are the same. So the mask must know where the piece
+begins. With 2 tokens in the cache, the 3 new ones are tokens 2, 3 and 4 of the
+sequence, and may attend to (1 = visible)
 
     token 2    1 1 1 0 0
     token 3    1 1 1 1 0
@@ -34,7 +34,8 @@ class and not to the object); the text is right, and each step takes longer than
 last by far more than it should (the history is projected again).
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, extreme scores, masks of no more than the new tokens' rows.
+computed in float64, extreme scores, masks of no more than the new tokens' rows, another
+device than the CPU.
 
 Source: Shazeer 2019, "Fast Transformer Decoding: One Write-Head is All You Need",
 section 2.4; the attention is that of Vaswani et al. 2017, section 3.2.

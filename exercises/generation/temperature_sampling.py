@@ -36,6 +36,8 @@ Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, temperature 0, extreme scores, a batch of one row, a vocabulary of
 50,257 tokens, another device than the CPU.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
 Source: Ackley, Hinton and Sejnowski 1985, "A Learning Algorithm for Boltzmann
 Machines", section 2 (the temperature of a distribution); Holtzman et al. 2020, "The
 Curious Case of Neural Text Degeneration", section 3.3 (in text generation).

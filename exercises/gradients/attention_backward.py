@@ -59,7 +59,7 @@ missing in dq and dk, or applied twice; a mask that counts queries from 0 behind
 cache.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, scores beyond 88 in size.
+computed in float64, scores beyond 88 in size, another device than the CPU.
 
 Work in PyTorch, without autograd.
 

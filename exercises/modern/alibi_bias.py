@@ -40,6 +40,8 @@ earlier ones.
 Corners with checks of their own: an empty cache, one query, a cache of hundreds of
 keys.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
 Source: Press, Smith and Lewis 2022, "Train Short, Test Long: Attention with Linear
 Biases Enables Input Length Extrapolation", section 3, and the code published with it.
 """

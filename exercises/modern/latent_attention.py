@@ -32,9 +32,9 @@ The attention is causal over all tokens so far, however a sequence is cut: with 
 in the cache, the 3 new ones are tokens 2, 3 and 4.
 
 Example: one head, all widths 1 but d_model 2. x = [[1, 0], [0, 1]], w_q = [[1], [1]],
-w_dkv = [[1], [2]], w_uk = [[1]], w_uv = [[10]], w_o = [[1, 0]]. The latents are 1 and
-2. The second token has the scores [1, 2], the weights [0.269, 0.731] and the values 10
-and 20. The outputs are [10, 0] and [17.31, 0].
+w_dkv = [[1], [2]], w_uk = [[1]], w_uv = [[10]], w_o = [[1, 0]]. The latents are
+1 and 2. The second token has the scores [1, 2], the weights [0.269, 0.731] and the
+values 10 and 20. The outputs are [10, 0] and [17.31, 0].
 
 Elsewhere: this is the paper's core, equations 9 to 11, with plain queries. Left out are
 the decoupled rotary part (equations 14 to 19), compressed queries (12 and 13), and the

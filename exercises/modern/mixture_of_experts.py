@@ -54,6 +54,8 @@ Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, calls after other calls, another device than the CPU. For float64
 input the module is cast to float64, for another device it is moved there.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
 Source: Shazeer et al. 2017, "Outrageously Large Neural Networks", section 2.1; Jiang
 et al. 2024, "Mixtral of Experts", section 2.1; the loss: Fedus, Zoph and Shazeer 2022,
 "Switch Transformers", section 2.2, equations 4 to 6.

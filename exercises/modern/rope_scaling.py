@@ -50,6 +50,10 @@ the wrong place: squared, or as a divisor.
 Corners with checks of their own: arrays that are not contiguous, float64 input computed
 in float64, another base, other borders.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
+The answer is in NumPy; there is none in PyTorch.
+
 Source: Peng et al. 2023, "YaRN: Efficient Context Window Extension of Large Language
 Models" (NTK-by-parts, and the scale of the attention).
 """

@@ -29,14 +29,16 @@ from the weights that are returned with it. So is the device: a mask made in `fo
 is made where x is.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, large scores, calls after other calls. For float64 input the module
-is cast to float64.
+computed in float64, large scores, calls after other calls, another device than the CPU.
+For float64 input the module is cast to float64.
 
 What goes wrong: the loss falls to zero and generated text is nonsense (a mask that
 hides nothing, or too little, or comes after the softmax); everything has the right
 shape and heads see columns that are not theirs (the reshape straight to
 [B, H, T, d_head]); training stands still in one layer (a detached tensor); all is well
 on the CPU and the first step on a GPU raises (the mask).
+
+Where a ValueError is due, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.2.1 to 3.2.3.
 """

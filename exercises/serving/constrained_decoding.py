@@ -56,6 +56,8 @@ which row the model answers with.)
 Corners with checks of their own: float64 input computed in float64, an eos_id of 0, an
 eos_id in the prompt.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
 Source: Willard and Louf 2023, "Efficient Guided Generation for Large Language Models",
 section 3.
 """

@@ -35,20 +35,22 @@ e^0 = 1 and 30. The sum is 1.185, the output 33.20, and the result 33.20 / 1.185
 28.02.
 
 Elsewhere: version 1 of the paper has the keys in the outer loop, version 2 the queries;
-either is right here. Code that cuts only the queries, or only the keys, still holds Tq
-* block_size scores or more; here both are cut.
+either is right here. Code that cuts only the queries, or only the keys, still holds
+Tq * block_size scores or more; here both are cut.
 
 What goes wrong: the result is right as long as the first block holds the largest score
 (sum or output is not corrected); the last keys are missing where block_size does not
 divide their number; NaN where all scores are far below zero.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, scores in the tens of thousands.
+computed in float64, scores in the tens of thousands, another device than the CPU.
 
 Work in PyTorch: every score is computed by an operation on tensors. PyTorch's own
 attention is refused: `scaled_dot_product_attention` and `nn.MultiheadAttention`.
 
 First solve `scaled_dot_product_attention`: this kata waits until that one passes.
+
+Where a ValueError is due, a failing `assert` is accepted too.
 
 Source: Dao et al. 2022, "FlashAttention", section 3.1 and algorithm 1; Milakov and
 Gimelshein 2018, "Online normalizer calculation for softmax".

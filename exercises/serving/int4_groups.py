@@ -55,6 +55,8 @@ a code of 16, which does not fit into four bits.
 Corners with checks of their own: arrays that are not contiguous, float64 input computed
 in float64, groups of zeros, groups of one sign, exact halves.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
 Source: Frantar et al. 2023, "GPTQ: Accurate Post-Training Quantization for Generative
 Pre-trained Transformers"; Lin et al. 2023, "AWQ: Activation-aware Weight Quantization
 for LLM Compression and Acceleration".

@@ -32,8 +32,8 @@ byte 0 and the codes 0. (A float32 never needs more than 125.) A scale that is a
 of two changes no digit of a number, so the codes are exact, and to quantise what came
 back changes nothing.
 
-floor(log2(...)) is meant exactly, for 2 ** 0.5 as for 8 and for the float32 just below
-8. A logarithm in float32 is rounded, and gives 3 for that one too.
+floor(log2(...)) is meant exactly, for 2 ** 0.5 as for 8 and for the float32 just
+below 8. A logarithm in float32 is rounded, and gives 3 for that one too.
 
 Example: block_size = 4.
 
@@ -59,6 +59,8 @@ between two values, negative numbers that become -0, a largest number that is a 
 two or just below one, blocks that need the scale byte 0. NaN and infinity are not
 graded, nor is the code of -0.0 in a block of zeros, nor the sign of a 0 that comes
 back.
+
+Where a ValueError is due, a failing `assert` is accepted too.
 
 Source: Open Compute Project 2023, "OCP Microscaling Formats (MX) Specification",
 version 1.0, section 6.3; Rouhani et al. 2023, "Microscaling Data Formats for Deep

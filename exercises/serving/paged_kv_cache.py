@@ -13,10 +13,10 @@ its last is full. Its tokens lie anywhere in the pool; the table says where:
 `gather` returns all of a sequence in order, to the bit, `free` gives its blocks back,
 and they are used again.
 
-Example: four blocks of two tokens. A gets 3 tokens and owns 2 blocks, B gets 1 and owns
-1. A gets 2 more: its 4th token fills its own last block, its 5th takes the last free
-one. A's table may be [3, 2, 0] then, and B's [1]; which block is taken is free. One
-more token for A fits; a third for B needs a block that is not there, so this append
+Example: four blocks of two tokens. A gets 3 tokens and owns 2 blocks, B gets 1 and
+owns 1. A gets 2 more: its 4th token fills its own last block, its 5th takes the last
+free one. A's table may be [3, 2, 0] then, and B's [1]; which block is taken is free.
+One more token for A fits; a third for B needs a block that is not there, so this append
 raises ValueError, and nothing has changed.
 
 A table changes at its end alone: an append moves no earlier token. The first append
@@ -36,7 +36,9 @@ gathered; blocks that are lost when an append is refused; sequences that are joi
 at each append.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, refusals, memory.
+computed in float64, refusals, memory, another device than the CPU.
+
+Where a ValueError is due, a failing `assert` is accepted too.
 
 Source: Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving
 with PagedAttention", sections 4.1 to 4.3.

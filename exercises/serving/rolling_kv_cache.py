@@ -36,9 +36,11 @@ find their keys gone); everything is right until the sequence is longer than the
 whole history alive).
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, extreme scores.
+computed in float64, extreme scores, another device than the CPU.
 
 First solve `kv_cache`: this kata waits until that one passes.
+
+Where a ValueError is due, a failing `assert` is accepted too.
 
 Source: Jiang et al. 2023, "Mistral 7B", section 2 (rolling buffer cache).
 """

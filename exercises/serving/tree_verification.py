@@ -59,6 +59,8 @@ search follows the first of two equal siblings only; the bonus is forgotten.
 Corners with checks of their own: a tree without nodes, logits that tie, siblings with
 the same token.
 
+Where a ValueError is due, a failing `assert` is accepted too.
+
 Source: Cai et al. 2024, "Medusa: Simple LLM Inference Acceleration Framework with
 Multiple Decoding Heads"; Miao et al. 2024, "SpecInfer: Accelerating Large Language
 Model Serving with Tree-based Speculative Inference and Verification".

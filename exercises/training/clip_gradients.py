@@ -26,8 +26,8 @@ so the call raises ValueError and nothing spoilt goes on. It raises one for max_
 Where public code differs: `torch.nn.utils.clip_grad_norm_` works in place, and a norm
 that is not finite spoils all gradients unless it is asked to raise. It adds 1e-6 to the
 norm that it divides by; this is as good here, because results are compared to five
-digits, norms above max_norm are at least 1, and max_norm is at least 0.1 or not above
-0. Whether a norm within a thousandth of max_norm is clipped is not graded.
+digits, norms above max_norm are at least 1, and max_norm is at least 0.1 or not
+above 0. Whether a norm within a thousandth of max_norm is clipped is not graded.
 
 What goes wrong: each array is clipped by its own norm, and the direction changes;
 entries are cut at max_norm one by one; small gradients are scaled up to max_norm; the
@@ -35,6 +35,8 @@ norm that is returned is the one after clipping.
 
 Corners with checks of their own: arrays that are not contiguous, nothing but None,
 arrays without an axis, float64, NaN and infinities, a max_norm of 0.
+
+Where a ValueError is due, a failing `assert` is accepted too.
 
 Source: Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent
 neural networks", section 3.2 and algorithm 1.

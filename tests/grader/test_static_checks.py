@@ -138,6 +138,18 @@ def test_a_long_line_of_a_stub_is_reported(write, tmp_path):
     ]
 
 
+def test_a_line_that_a_page_takes_for_an_item_of_a_list_is_reported(write, tmp_path):
+    lines = ["Usually there is", "1. Then nothing is to do.", "", "1. A list", "2. of two"]
+    stub = DOUBLE[STUB].replace("as much.", "\n        ".join(["as much.", "", *lines, ""]))
+    root = write(tmp_path, {**DOUBLE, STUB: stub})
+    number = (root / STUB).read_text().splitlines().index(lines[1]) + 1
+    course = Course(root)
+    found = static_checks.unfinished(course, course.kata_info("double"))
+    assert [gap for gap in found if "list" in gap and "begins" in gap] == [
+        f'{STUB}:{number}: begins with "1. ", which a page takes for a list; wrap it elsewhere.'
+    ]
+
+
 def test_laws_of_the_same_name_are_reported(messages):
     gaps = messages(CARD, "def test_refuses_text", "def test_twice_is_a_sum")
     assert f"{CARD}:33: 2 laws are called `twice_is_a_sum`; rename all but one." in gaps

@@ -283,6 +283,7 @@ def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
     if len(ast.get_docstring(tree) or "") < STATEMENT_LENGTH:
         found.append(f"{where}: the docstring is no statement yet ({STATEMENT_LENGTH} characters are due).")
     found += _gaps_of_long_lines(course, course.stub(info))
+    found += _gaps_of_stray_items(course, course.stub(info))
     if "grader" in _imported(tree):
         found.append(f"{where}: the stub imports the grader; a student's file must stand alone.")
     if info.name in GRADE:
@@ -301,6 +302,25 @@ def _gaps_of_long_lines(course: Course, stub: Path) -> list[str]:
         for number, line in enumerate(stub.read_text(encoding="utf-8").splitlines(), 1)
         if len(line) > STUB_COLUMNS
     ]
+
+
+ITEM = re.compile(r"(?:\d+\.|[-+*]) ")
+
+
+def _gaps_of_stray_items(course: Course, stub: Path) -> list[str]:
+    """Return a message for each line of a stub that begins like an item of a list, in a paragraph that does
+    not: a page would make a list of it."""
+    found, begins = [], True
+    in_list = False
+    for number, line in enumerate(stub.read_text(encoding="utf-8").splitlines(), 1):
+        is_item = bool(ITEM.match(line))
+        if begins:
+            in_list = is_item
+        elif is_item and not in_list:
+            begin = f'{place(course, stub, number)}: begins with "{line.split()[0]} "'
+            found.append(f"{begin}, which a page takes for a list; wrap it elsewhere.")
+        begins = not line.strip()
+    return found
 
 
 def _gaps_of_digest(course: Course, info: KataInfo) -> list[str]:
