@@ -9,5 +9,6 @@ def causal_mask(query_len: int, key_len: int | None = None) -> np.ndarray:
     if key_len < query_len:
         raise ValueError(f"key_len={key_len} is smaller than query_len={query_len}")
     key_positions = np.arange(key_len)  # [key_len]
-    query_positions = key_positions[key_len - query_len :]  # [query_len], the last ones
-    return key_positions <= query_positions[:, None]  # [query_len, key_len]
+    query_positions = np.arange(key_len - query_len, key_len)  # [query_len], the last ones
+    allowed = key_positions <= query_positions[:, None]  # [query_len, key_len]
+    return allowed
