@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from grader.formats import account
@@ -15,13 +16,20 @@ MARKS = {"passed": "✅", "failed": "❌", "error": "⚠️", "not_started": "�
 LEFT_OUT = "\nLeft out here, because there is no room: {}. The report in the terminal has it.\n"
 
 
-def render(report: Report, largest: int = LARGEST, longest: int = LONGEST) -> str:
+def render(
+    report: Report,
+    largest: int = LARGEST,
+    longest: int = LONGEST,
+    unknown: Collection[str] | None = None,
+) -> str:
     """Return the table of all katas, and the failed checks of as many katas as fit into `largest` bytes.
 
-    `longest` is the most characters for one check. The last line names the katas that did not fit.
+    `longest` is the most characters for one check. The last line names the katas that did not fit. With
+    `unknown`, the katas whose points nobody knows, the table has no heading with the sum.
     """
     report = legible(report)
-    text, left_out = _table(report), []
+    head = f"## {points(report.score)} of {points(report.max_score)} points\n\n" if unknown is None else ""
+    text, left_out = head + _table(report, unknown or ()), []
     room = largest - len(text.encode()) - len(_left_out([kata.name for kata in report.katas]).encode())
     for kata in report.katas:
         part = _details(kata, longest)
@@ -37,14 +45,17 @@ def _left_out(names: list[str]) -> str:
     return LEFT_OUT.format(", ".join(map(in_markdown, names)))
 
 
-def _table(report: Report) -> str:
-    head = f"## {points(report.score)} of {points(report.max_score)} points\n\n"
+def _table(report: Report, unknown: Collection[str]) -> str:
     rows = [
-        f"| {MARKS[kata.status]} | {in_markdown(kata.title)} |"
-        f" {points(kata.score)} / {points(kata.max_score)} | {in_markdown(account.summary_of(kata), 400)} |\n"
+        f"| {MARKS[kata.status]} | {in_markdown(kata.title)} | {_points(kata, unknown)} |"
+        f" {in_markdown(account.summary_of(kata), 400)} |\n"
         for kata in report.katas
     ]
-    return head + "| | kata | points | |\n|---|---|---:|---|\n" + "".join(rows)
+    return "| | kata | points | |\n|---|---|---:|---|\n" + "".join(rows)
+
+
+def _points(kata: KataReport, unknown: Collection[str]) -> str:
+    return f"{'?' if kata.name in unknown else points(kata.score)} / {points(kata.max_score)}"
 
 
 def _details(kata: KataReport, longest: int) -> str:

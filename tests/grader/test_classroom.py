@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from grader.course import release_manifest
 from grader.course.catalog import CourseError
 from grader.extra.classroom import command
+from grader.extra.classroom.analytics import KataStatistics
 from grader.extra.classroom.collector import Collector
 from grader.extra.classroom.command import render
 from grader.extra.classroom.files import cell, page_name, write_outputs
@@ -358,8 +359,7 @@ def test_a_fault_of_the_grader_is_a_blank_cell_and_not_a_0(info, store, tmp_path
     ]
     page = (tmp_path / "class.html").read_text()
     assert "1 file could not be judged, through a fault of the grader." in page
-    assert "1 not judged" in page
-    assert "unreadable" not in page
+    assert '<td class="quiet">1</td>' in page
     assert '<td class="r">?</td><td class="quiet"></td><td class="e">?</td>' in page
     assert statistics.katas["double"].tried == 1
     assert "1 file could not be judged: by_hand.csv says why." in render(statistics, RunCounts(), tmp_path)
@@ -682,6 +682,40 @@ def test_a_student_s_page_begins_with_who_what_and_how_much(outputs):
     passed = (outputs[0] / "students" / "a1.html").read_text()
     assert "<details><summary>1 of 1 checks hold</summary>" in passed
     assert "Does not hold" not in passed
+
+
+def test_what_is_no_python_is_judged_and_counts_as_0_in_every_mean(info):
+    statistics = KataStatistics(info)
+    for report in (judged_as("passed", 1000), judged_as("failed", 400), judged_as("error", 0)):
+        statistics.add(report)
+    statistics.add(info.unjudged("not_started"))
+    assert (statistics.tried, statistics.mean, statistics.quartiles) == (3, 467, (200, 400, 700))
+
+
+def judged_as(status, score):
+    return KataReport(
+        "double", "attention", status, 1000, checks=(CheckReport("a", "A.", "failed", score, 1000),)
+    )
+
+
+def test_what_is_not_known_is_not_said_to_be_0(info, store, tmp_path, hand_in):
+    hand_in({"ada": "passes"})
+    (tmp_path / "submissions" / "bob").mkdir()
+    (tmp_path / "submissions" / "bob" / "hw1.zip").write_bytes(b"no zip")
+    counts, _ = run(info, Collector(tmp_path / "submissions"), store)
+    write_outputs(tmp_path, store, [info], "cpu", counts)
+    page = (tmp_path / "students" / "bob.html").read_text()
+    assert '<p class="score">Not graded yet, out of 10 points</p>' in page
+    assert "0 of 10" not in page
+
+
+def test_two_students_of_one_name_are_told_apart(info, store, tmp_path, hand_in):
+    roster = Roster([Member("a1", "Kim Lee"), Member("a2", "Kim Lee"), Member("b1", "Bo Roe")])
+    counts, _ = run(info, hand_in({"a1": "passes", "a2": "fails", "b1": "fails"}), store, roster)
+    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    page = (tmp_path / "class.html").read_text()
+    for student, name in (("a1", "Kim Lee (a1)"), ("a2", "Kim Lee (a2)"), ("b1", "Bo Roe")):
+        assert f'<a href="students/{student}.html">{name}</a>' in page
 
 
 @pytest.mark.parametrize("file", ["class.html", "students/b2.html"])

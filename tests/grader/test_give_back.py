@@ -79,6 +79,11 @@ def names_in(path):
             ],
             ["doejane_4711_90210_feedback.html", "roebo_4712_90212_feedback.html"],
         ),
+        (
+            "canvas.zip",
+            ["doejane_4711_90213_homework.zip", "roebo_LATE_4712_90211_answer.pdf"],  # which cannot be read
+            ["doejane_4711_90213_feedback.html", "roebo_4712_90211_feedback.html"],
+        ),
     ],
 )
 def test_a_zip_has_the_numbers_of_the_download(given_back, tmp_path, write, archive, files, expected):
@@ -89,6 +94,25 @@ def test_a_zip_has_the_numbers_of_the_download(given_back, tmp_path, write, arch
         own = re.search(r"_(47\d\d)_", name)[1]
         assert own in page
         assert {"4711": "4712", "4712": "4711"}[own] not in page
+
+
+@pytest.mark.parametrize("file", ["text.html", "link.html"])
+def test_canvas_takes_no_page_back_for_what_was_typed_and_a_note_names_the_page(
+    given_back, tmp_path, write, file
+):
+    files = [f"doejane_4711_{file}", f"doejoe_LATE_4713_{file}", "roebo_4712_90212_double.py"]
+    write(tmp_path / "in", dict.fromkeys(files, "x = 1"))
+    folder = given_back()
+    assert sorted(names_in(folder / "canvas.zip")) == ["roebo_4712_90212_feedback.html"]
+    page = (tmp_path / "out" / "class.html").read_text()
+    assert (
+        "Canvas attaches a page to a file that the student has uploaded. Send these pages by a message, as"
+        " their students have uploaded none: students/doejane_4711.html, students/doejoe_4713.html."
+    ) in page
+    by_hand = (tmp_path / "out" / "by_hand.csv").read_text()
+    assert f'doejane_4711,,,"Handed in, not recognised: {file}"' in by_hand or (
+        f"doejane_4711,,,Handed in, not recognised: {file}" in by_hand
+    )
 
 
 def test_gradescopes_folders_hold_a_page_for_each_of_a_group(given_back, tmp_path, write):
@@ -164,7 +188,8 @@ def test_the_script_opens_issues(given_back, repositories):
     text = folder / "repositories" / "hw1-ada" / "feedback.md"
     asked = f"issue|create|--repo|{repositories / 'hw1-ada.git'}|--title|Feedback|--body-file|{text}|"
     assert (repositories / "asked").read_text() == asked
-    assert text.read_text().startswith("0 of 10 points. This is not final:")
+    assert text.read_text().startswith("Not graded yet, out of 10 points. This is not final:")
+    assert "| ? / 10 |" in text.read_text()
 
 
 def test_the_script_does_not_ask_a_graded_clone_where_to_push(given_back, repositories):

@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from statistics import quantiles
+from statistics import mean, quantiles
 
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.submission import SubmissionRejected, parse
@@ -39,7 +40,6 @@ class KataStatistics:
 
     info: KataInfo
     statuses: Counter[str] = field(default_factory=Counter)
-    points: int = 0
     failing: Counter[str] = field(default_factory=Counter)  # keyed by the check's title
     mistakes: Counter[str] = field(default_factory=Counter)  # keyed by the mistake's id
     guesses: Counter[str] = field(default_factory=Counter)  # possible ones, where none is certain
@@ -47,7 +47,7 @@ class KataStatistics:
     unjudged: int = 0  # files that were not judged
     unread: int = 0  # of these, because they could not be read
     makers: dict[str, list[str]] = field(default_factory=dict)  # students by the mistake's id
-    scores: list[int] = field(default_factory=list)  # of the files that passed or failed
+    scores: list[int] = field(default_factory=list)  # of the judged files; no Python is 0 points
 
     @property
     def quartiles(self) -> tuple[int, int, int]:
@@ -60,18 +60,18 @@ class KataStatistics:
 
     @property
     def tried(self) -> int:
-        """The number of files that passed or failed; stubs and unreadable files are left out."""
-        return self.statuses["passed"] + self.statuses["failed"]
+        """The number of judged files, as the gradebooks count them: what is no Python is judged. What nobody
+        has begun, or what could not be judged, is left out."""
+        return len(self.scores)
 
     @property
     def mean(self) -> int:
         """The mean of the scores in hundredths."""
-        return round(self.points / self.tried) if self.tried else 0
+        return round(mean(self.scores)) if self.scores else 0
 
     def add(self, kata: KataReport, student: str = "") -> None:
         """Count one student's kata; a mistake counts once, however many checks it fails."""
         self.statuses[kata.status] += 1
-        self.points += kata.score
         wrong = account.wrong(kata)
         self.failing.update(check.title for check in wrong)
         found = {check.mistake.id: check.mistake for check in wrong if check.mistake}
@@ -81,7 +81,7 @@ class KataStatistics:
         self.texts |= {name: mistake.text for name, mistake in found.items()}
         for name in certain:
             self.makers.setdefault(name, []).append(student)
-        if kata.status in ("passed", "failed"):
+        if kata.status != "not_started":
             self.scores.append(kata.score)
 
 
@@ -146,6 +146,15 @@ class ClassStatistics:
                 self.katas[kata.name].unread += kata.name in graded.unread
             else:
                 self.katas[kata.name].add(kata, graded.member.id)
+
+    def name_of(self, student: str) -> str:
+        """Return a student's name, with the id if another one has that name too."""
+        name = self.names.get(student, student)
+        return name if self._bearers[name] == 1 or name == student else f"{name} ({student})"
+
+    @cached_property
+    def _bearers(self) -> Counter[str]:
+        return Counter(self.names.values())
 
     @property
     def unjudged(self) -> int:

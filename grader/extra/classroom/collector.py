@@ -268,6 +268,7 @@ class Collected:
     unrecognised: list[str]  # paths of files that may be answers
     troubles: list[str]  # sentences about places in which answers could not be looked for
     declarations: Mapping[str, str] = field(default_factory=dict)  # digests by kata, of their release
+    upload: int = 0  # Canvas's number of a file, of the graded ones if there are any
 
 
 def answers_in(
@@ -287,7 +288,9 @@ def answers_in(
     rest: list[Parts] = []  # which answer nothing
     manifests: list[FoundFile] = []
     troubles: list[str] = []
+    upload = 0
     for file in _with_zips_opened(files):
+        upload = max(upload, file.upload)
         if file.trouble:
             troubles.append(file.trouble)
         elif found := _places(file, names):
@@ -307,7 +310,8 @@ def answers_in(
     if rest and not (best or unrecognised or troubles):
         named = ["/".join(place) for place in rest if place not in released][:MOST_NAMED]
         troubles = [f"Handed in, and no answer by its name: {listed(named)}."] if named else []
-    return Collected(best, unrecognised, troubles, declarations)
+    uploads = [file.upload for file in best] or [upload]
+    return Collected(best, unrecognised, troubles, declarations, max(uploads))
 
 
 def _released(manifests: list[FoundFile]) -> dict[Parts, str]:

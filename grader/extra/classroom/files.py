@@ -314,8 +314,7 @@ def page_name(student: str) -> str:
 def render_student(graded: StudentReport, course: str, date: str) -> str:
     """Return the page as HTML."""
     report, member = legible(graded.report), graded.member
-    marks = graded.marks
-    score = f"{points(marks.total)} of {points(marks.possible)} points"
+    marks, score = graded.marks, graded.headline
     return pages.page(
         STUDENT_TEMPLATE,
         f"{member.name or member.id}: {score}",
@@ -332,6 +331,10 @@ def render_student(graded: StudentReport, course: str, date: str) -> str:
 
 FOLDER, FILE = "feedback", "feedback.html"
 FOLDERS = ("gradescope", "repositories")
+NO_ATTACHMENT = (
+    "Canvas attaches a page to a file that the student has uploaded. Send these pages by a message, as their"
+    " students have uploaded none: {}."
+)
 SCRIPT = Path(__file__).parent / "templates" / "give_back.sh"
 
 
@@ -344,6 +347,7 @@ class Feedback:
         for name in FOLDERS:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         self._files, self._zips = files, dict[str, zipfile.ZipFile]()
+        self.left_out: list[str] = []  # pages that Canvas does not take
         self._add_to: dict[str, Callable[[Submission, StudentReport, str], None]] = {
             "moodle": self._moodle,
             "canvas": self._canvas,
@@ -359,7 +363,10 @@ class Feedback:
     def _moodle(self, submission: Submission, _: StudentReport, page: str) -> None:
         self._zip("moodle.zip").writestr(f"{submission.student.key}_assignfeedback_file_{FILE}", page)
 
-    def _canvas(self, submission: Submission, _: StudentReport, page: str) -> None:
+    def _canvas(self, submission: Submission, graded: StudentReport, page: str) -> None:
+        if not submission.upload:
+            self.left_out.append(f"{PAGES}/{page_name(graded.member.id)}")
+            return
         self._zip("canvas.zip").writestr(f"{submission.student.key}_{submission.upload}_{FILE}", page)
 
     def _gradescope(self, submission: Submission, graded: StudentReport, page: str) -> None:
@@ -393,10 +400,11 @@ def _markdown(graded: StudentReport) -> str:
         for name, mark in marks.katas.items()
         if mark.reasons
     ]
-    head = f"{points(marks.total)} of {points(marks.possible)} points"
+    head = graded.headline
     if graded.unknown:
         head += ". This is not final: something of it was not judged yet."
-    return "\n\n".join(filter(None, [head, "\n".join(reasons), summary.render(graded.report)]))
+    table = summary.render(graded.report, unknown=graded.unknown)
+    return "\n\n".join(filter(None, [head, "\n".join(reasons), table]))
 
 
 CLASS_TEMPLATE = Path(__file__).parent / "templates" / "class.html"
@@ -558,6 +566,8 @@ def write_outputs(
                 rows.add(graded)
                 statistics.add(graded)
                 possible = graded.marks.possible
+            if counts and feedback.left_out:
+                counts.note(NO_ATTACHMENT.format(listed(feedback.left_out)))
             _write_seekers(statistics, files.enter_context(_writer(folder / SEEKERS)))
             if counts and (text := other_scale(roster, column, possible)):
                 counts.note(text)

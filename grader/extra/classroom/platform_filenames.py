@@ -66,9 +66,14 @@ def resubmission(stem: str) -> tuple[int, ...]:
 
 
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_(?P<upload>\d+)_(?P<file>.+)")
+#: What was typed into Canvas, and a link that was given there, which have no number of a file.
+CANVAS_TEXT = re.compile(
+    r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)(?P<upload>)_(?P<file>(?:text|link)\.html)"
+)
 MOODLE = re.compile(
     r"(?P<name>[^_]+(?:_[^_]+)*?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)"
 )
+TYPED = (("text.html",), ("link.html",))
 SUFFIXES = (".py", ".ipynb")
 #: Suffixes of what may hold an answer that cannot be read.
 PACKED = (".zip", ".rar", ".7z", ".gz", ".tar", ".tgz")
@@ -133,9 +138,9 @@ def owner(parts: Parts) -> Owned | None:
         return Owned(_on_platform(moodle, "moodle"), inner) if inner else None
     if len(parts) > 1:
         return Owned(StudentName(top), parts[1:])
-    canvas = CANVAS.fullmatch(top)
+    canvas = CANVAS.fullmatch(top) or CANVAS_TEXT.fullmatch(top)
     if canvas:
-        upload = int(canvas["upload"])
+        upload = int(canvas["upload"] or 0)
         return Owned(_on_platform(canvas, "canvas"), (canvas["file"],), canvas["late"] is not None, upload)
     return Owned(StudentName(top[: -len(".zip")]), parts) if top.casefold().endswith(".zip") else None
 
@@ -181,7 +186,7 @@ def may_be_an_answer(inner: Parts, names: KataNames) -> bool:
     if _is_ignored(inner) or name in PROJECT_FILES or (inner[-2:-1] == ("keys",) and suffix == ".key"):
         return False
     named = names.find(stem) or names.find(_split(stem)[0])  # heap.py.txt
-    return suffix in SUFFIXES + PACKED or bool(named) or name.startswith("onlinetext")
+    return suffix in SUFFIXES + PACKED or bool(named) or name.startswith("onlinetext") or inner in TYPED
 
 
 def is_about(inner: Parts) -> bool:

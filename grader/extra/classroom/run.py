@@ -218,8 +218,7 @@ class ClassRun:
                 continue
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
             answers = self._answers(files)
-            upload = max((file.upload for file in answers.files), default=0)
-            self.counts.submissions[member.id] = Submission(student, upload)
+            self.counts.submissions[member.id] = Submission(student, answers.upload)
             self._note_unrecognised(member, answers.unrecognised)
             if answers.troubles:
                 self.counts.troubles[member.id] = answers.troubles[:MOST_TROUBLES]

@@ -13,6 +13,7 @@ from grader.extra.classroom.policy import Marks, Policy, by_student
 from grader.extra.classroom.roster import Member
 from grader.extra.classroom.run import RunCounts
 from grader.extra.classroom.store import BEGUN, HANDED_IN, Store, StoredResult
+from grader.formats.account import points
 from grader.grading.session import waiting
 from grader.report import Isolation, KataReport, Provenance, Report, from_json
 
@@ -74,6 +75,14 @@ class StudentReport:
         unknown = self.unjudged | self.missing if self.may_hold_more else self.unjudged
         unknown |= {name for name, mark in self.marks.katas.items() if mark.ungraded}
         return frozenset(name for name in unknown if name not in self.marks.katas or not self.is_set(name))
+
+    @property
+    def headline(self) -> str:
+        """The points as a student reads them: what is not known is not said to be 0."""
+        got, possible = points(self.marks.total), f"{points(self.marks.possible)} points"
+        if not self.unknown:
+            return f"{got} of {possible}"
+        return f"{got} of {possible} so far" if self.marks.total else f"Not graded yet, out of {possible}"
 
     @property
     def ungraded(self) -> list[str]:
