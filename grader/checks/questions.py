@@ -14,7 +14,6 @@ from typing import Any
 
 from grader.answer_keys.answers import Case
 from grader.checks.base import Check, CheckContext, Judge
-from grader.course.submission import written_answer
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport
@@ -34,11 +33,11 @@ def question_checks(kata: Kata, cases: list[Case]) -> list[Check]:
     ]
 
 
-def written_answers(kata: Kata, source: str) -> list[CheckReport]:
-    """Return the answers of a page that a person grades. They have no points yet."""
+def written_answers(kata: Kata, answers: Mapping[str, str]) -> list[CheckReport]:
+    """Return the `answers` of a page that a person grades, by name. They have no points yet."""
     found = []
     for name, (worth, _) in kata.written.items():
-        words = written_answer(source, name)
+        words = answers.get(name, "")
         has = "is written: graded by hand" if words else "is empty: write a text, which is graded by hand"
         text = f"{name} {has}, up to {worth:g} {'point' if worth == 1 else 'points'}."
         title = f"{name} is graded by hand."

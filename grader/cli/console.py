@@ -29,7 +29,7 @@ from grader.cli.options import GradeOptions, columns
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here
 from grader.course.state import note_for
-from grader.course.submission import NAMES
+from grader.course.torch_words import NAMES
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import NAMES as FORMATS

@@ -17,9 +17,8 @@ from grader.course.catalog import Course
 from grader.course.state import CourseState
 from grader.formats.account import words
 from grader.grading.session import DeviceMissing, require_library
-from grader.grading.submission_run import START_SECONDS
 from grader.report import Isolation
-from grader.worker.client import RemoteStudent, WorkerLost
+from grader.worker.client import START_SECONDS, RemoteStudent, WorkerLost
 from grader.worker.fork_server import open_source
 
 MISSING = "not installed"

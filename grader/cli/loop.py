@@ -35,7 +35,8 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here, text_of
 from grader.course.known_solutions import one_way, other_way
 from grader.course.state import BEST, STUBS, next_hint, next_number, statement_of, stub_source
-from grader.course.submission import NAMES, library_of
+from grader.course.submission import library_of
+from grader.course.torch_words import NAMES
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal

@@ -10,7 +10,6 @@ Read, parse and import the course's own files; errors name the file and the line
 from __future__ import annotations
 
 import ast
-import codecs
 import errno
 import importlib.util
 import os
@@ -18,17 +17,16 @@ import re
 import stat
 import sys
 import time
-import tokenize
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from grader.errors import CourseError, KataError, reason_of
+from grader.reading.source import source_text
 
 try:
     import fcntl
@@ -46,12 +44,6 @@ FOLDER = FLAGS | getattr(os, "O_DIRECTORY", 0)
 BY_DESCRIPTOR = os.open in os.supports_dir_fd
 DRAFT = re.compile(r"\..+\.\d+\.dojo-draft")  # a draft of any process
 PATIENCE = 10.0  # seconds to wait for another process that writes in the same folder
-
-
-#: The encodings, by the names of their codecs, that a source may declare.
-OF_TEXT = re.compile(
-    r"utf-8(-sig)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*"
-)
 
 
 @dataclass(frozen=True)
@@ -389,20 +381,6 @@ def safe_parts(name: str) -> Parts:
     if path.is_absolute() or has_drive or ".." in path.parts or any("\0" in part for part in path.parts):
         return ()
     return path.parts
-
-
-def source_text(data: bytes) -> str:
-    """Return the source in a Python file, decoded as Python does: by its byte order mark, by the declaration
-    in its first two lines, or as UTF-8. Raises UnicodeDecodeError, and LookupError for a declared encoding
-    that is unknown or is no way to write text."""
-    try:
-        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
-    except SyntaxError as error:  # neither declared nor UTF-8, or unknown
-        data.decode("utf-8-sig")
-        raise LookupError(str(error)) from None
-    if not OF_TEXT.fullmatch(codecs.lookup(encoding).name):  # punycode takes minutes for a large file
-        raise LookupError(f"unknown encoding: {encoding}")
-    return data.decode(encoding)
 
 
 def text_of(path: Path) -> str:

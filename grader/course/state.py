@@ -14,7 +14,6 @@ Find the stub of a kata: a copy that was kept, the installed course, the last on
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import difflib
 import hashlib
@@ -29,18 +28,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grader.course import submission
 from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo, shorten
 from grader.course.files import Folder, cache_folder, read_below, read_file, text_of
-from grader.course.submission import (
-    Submission,
-    SubmissionRejected,
-    decoded,
-    library_of,
-    read_bytes,
-    statement_in_torch,
-    stub_in_torch,
-    text_in_torch,
-)
+from grader.course.submission import SubmissionRejected, decoded, library_of, parse, read_bytes
+from grader.course.torch_words import statement_in_torch, stub_in_torch, text_in_torch
 from grader.errors import reason_of, too_new
 
 if TYPE_CHECKING:
@@ -48,15 +40,14 @@ if TYPE_CHECKING:
 
 SUFFIX = ".statement.md"
 MOST_LINES = 6  # of changes, in a note
+LONGEST_STATEMENT = 20_000  # characters that are compared
 FENCE = "~~~~"
 
 
 def statement_of(source: str) -> str | None:
     """Return the docstring of a file; None if it has none or is no Python."""
-    try:
-        return ast.get_docstring(ast.parse(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    found = submission.statement_of(source)
+    return found[0] if found else None
 
 
 def beside(path: Path) -> Path:
@@ -92,7 +83,7 @@ def note_for(path: Path) -> list[str]:
     source, text = _read(path), _read(note)
     _, opened, rest = text.rpartition(f"{FENCE}text\n")
     statement = rest.removesuffix(f"\n{FENCE}\n")
-    before = statement_of(source) or ""
+    before = (statement_of(source) or "")[:LONGEST_STATEMENT]
     if not opened or not is_changed(before, statement):
         return []
     changes = _changes(before, statement) if before else []
@@ -386,12 +377,13 @@ def stub_in(library: str, info: KataInfo, data: bytes) -> bytes:
     """Return a stub in `library`, if that is PyTorch and the kata may be answered in it; else as it is."""
     if library != "torch" or library == info.library or library not in info.libraries:
         return data
-    return stub_in_torch(data.decode()).encode()
+    found = submission.statement_of(data.decode())
+    return stub_in_torch(data.decode(), found[1] if found else 0).encode()
 
 
 def is_untouched(info: KataInfo, data: bytes) -> bool:
-    with suppress(SubmissionRejected, SyntaxError, ValueError, RecursionError, MemoryError):
-        return not Submission(info, decoded(data, info.name), info.name).touched
+    with suppress(SubmissionRejected):
+        return not parse(info, decoded(data, info.name), info.name).touched
     return False
 
 

@@ -28,11 +28,12 @@ from grader.cases.state import EARLIER_CALLS
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import answers_the_same_again, keeps_the_dtype, leaves_arguments_unchanged
 from grader.checks.runner import CheckAborted, CheckResult, judge_case, run_check
-from grader.course.submission import Submission, first_use, forbidden_names
+from grader.course.submission import Submission, forbidden_names
 from grader.diagnosis.search_options import SearchOptions
 from grader.edits.candidates import EditPlace, Sources, Trace, place_of_edit, ranked
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
+from grader.reading.rules import first_use
 from grader.values.arrays import dtype_name, leaves
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
 from grader.worker.fork_server import Process, WorkerFactory
@@ -495,7 +496,7 @@ class RepairSearch:
     def _passes_everything(self, source: str) -> bool:
         """Return whether a candidate keeps the rules and passes every check, in a worker of its own. If not,
         what it has failed becomes a goal."""
-        if any(first_use(source, rule.forbidden) for rule in self.prepared.kata.rules):
+        if any(first_use(ast.parse(source), rule.forbidden) for rule in self.prepared.kata.rules):
             return False
         failing = {result.check.name for result in self.failing}
         checks = sorted(self.prepared.checks, key=lambda check: check.name not in failing)

@@ -30,12 +30,18 @@ from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
-from grader.course.submission import Submission, first_use
+from grader.course.submission import Submission, first_use, parse
 from grader.grading.easier_case import MOST_TRIES, EasierCases, Retry
 from grader.grading.missing_return import MissingReturn, missing_return, reported_once
 from grader.grading.report_builder import Told, as_check, as_repair, in_torch, shown
 from grader.grading.snippet import Signatures, signatures_of
-from grader.grading.submission_run import JudgedSubmission, JudgingStopped, judge_submission, limited
+from grader.grading.submission_run import (
+    JudgedSubmission,
+    JudgingStopped,
+    WorkerReader,
+    judge_submission,
+    limited,
+)
 from grader.kata import Kata, Library, hundredths
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Provenance
 from grader.report_texts import bounded, with_places
@@ -47,6 +53,7 @@ if TYPE_CHECKING:
 
 PASSES_FROM = 75  # percent of the questions of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
+Use = tuple[str, int]  # of a library function: its name and the line
 GARBAGE = 10_000  # objects between two garbage collections: a mistake may build a list for a whole vocabulary
 
 
@@ -117,6 +124,7 @@ class Grader:
         self.course, self.factories, self.device, self.seed = course, factories, device, seed
         self.keyring = keyring
         self._prepared: dict[tuple[str, str], PreparedKata] = {}  # by kata and library of the answer
+        self._readers: dict[str, WorkerReader] = {}  # by library
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
         #: What a running grading does, in words: the check that is judged, after the first call that was
         #: stopped; "" between gradings. A display may read it from another thread.
@@ -155,6 +163,12 @@ class Grader:
             gc.freeze()  # what was imported and drawn stays: no collection needs to look at it again
         return self._prepared[key]
 
+    def reader(self, info: KataInfo) -> WorkerReader:
+        """Return what reads the answers to a kata: the worker that judges them afterwards."""
+        if info.library not in self._readers:
+            self._readers[info.library] = WorkerReader(self.factories[info.library], self.device)
+        return self._readers[info.library]
+
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
         """Return the matcher of a kata's mistakes, created when the first submission fails."""
         from grader.diagnosis.known_mistakes import known_mistakes
@@ -168,27 +182,32 @@ class Grader:
     def grade(self, submission: Submission, is_outdated: Callable[[], bool] = lambda: False) -> Graded:
         """Grade one submission, even if it crashes. Raises SubmissionRejected if the file cannot be loaded,
         and Outdated once `is_outdated` returns True: the result is then of no use any more."""
-        began = time.monotonic()
+        began, info = time.monotonic(), submission.info
+        if submission.known is None:
+            submission = parse(info, submission.source, submission.label, self.reader(info))
         if submission.as_tensors:
             self.factories[submission.library]  # starts while the kata is loaded
         self.doing = "preparing the cases"
-        prepared = self.prepare(submission.info, submission.library)
-        kata, source = prepared.kata, submission.source
-        if broken := _broken_rule(kata, source):
+        prepared = self.prepare(info, submission.library)
+        kata, reader = prepared.kata, self.reader(info)
+        if broken := _broken_rule(kata, submission, reader):
             return Graded(_report(submission, kata, [broken], time.monotonic() - began))
+        shortcut = _shortcut(kata, submission, reader)  # before the worker has loaded the submission
+        first = None if submission.as_tensors else reader.take()
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             chosen = self._chosen(prepared, submission)
             judged = judge_submission(
-                self.factories, self.device, prepared, submission, is_outdated, chosen, self._tell
+                self.factories, self.device, prepared, submission, is_outdated, chosen, self._tell, first
             )
             self.doing = "naming the mistake"
-            explained = self._explain(prepared, judged, source)
+            explained = self._explain(prepared, judged, submission)
             points = points_of(judged.results, judged.context, judged.parts)
             checks = self._reported(prepared, submission, judged, explained, points)
+            checks = self._with_shortcut(checks, shortcut)
         self.doing, seconds = "", time.monotonic() - began
         report = replace(_report(submission, kata, checks, seconds, judged), cap=points.cap)
-        if explained.is_enough or kata.questions:  # a search would answer a question
+        if explained.is_enough or kata.questions or not submission.record.plain:  # it would answer a question
             return Graded(report, judged.isolation)
         factory = self.factories[kata.library]
         unexplained = Unexplained(prepared, submission, factory, self.device, judged.results)
@@ -203,18 +222,22 @@ class Grader:
         @cache
         def names() -> Signatures:
             stub = text_of(self.course.stub(submission.info))
-            return signatures_of(stub) | signatures_of(submission.source)
+            own = signatures_of(submission.source) if submission.record.plain else {}
+            return signatures_of(stub) | own
 
         def chosen(result: CheckResult, retry: Retry) -> Told:
             return shown(result, kata, names(), submission.as_tensors, partial(easier.failures, retry=retry))
 
         return chosen
 
-    def _explain(self, prepared: PreparedKata, judged: JudgedSubmission, source: str) -> _Explanation:
+    def _explain(
+        self, prepared: PreparedKata, judged: JudgedSubmission, submission: Submission
+    ) -> _Explanation:
         """Return why checks fail: a missing `return`, or the mistakes that are found in NAMING_SECONDS."""
         if not judged.fails:
             return _Explanation(is_enough=True)
-        if missing := missing_return(judged.results, source):
+        source, is_plain = submission.source, submission.record.plain
+        if is_plain and (missing := missing_return(judged.results, source)):
             return _Explanation(missing, is_enough=True)
         naming: Naming | None = None
         with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
@@ -256,19 +279,13 @@ class Grader:
         if explained.missing:
             checks = reported_once(checks, explained.missing)
         if kata.written:
-            checks += written_answers(kata, source)
-        return self._with_shortcuts(kata, submission, checks)
+            checks += written_answers(kata, submission.record.words)
+        return checks
 
-    def _with_shortcuts(
-        self, kata: Kata, submission: Submission, checks: list[CheckReport]
-    ) -> list[CheckReport]:
+    def _with_shortcut(self, checks: list[CheckReport], used: Use | None) -> list[CheckReport]:
         """Return the checks with a note if a library function does all of the kata. With `by_hand` in the
         syllabus, the check of agreement with the reference then fails."""
-        if not kata.shortcuts or checks[0].status != "passed":
-            return checks
-        may_have_tensors = kata.library == "torch" or "torch" in submission.source
-        used = first_use(submission.source, kata.shortcuts, methods=may_have_tensors)
-        if used is None:
+        if used is None or checks[0].status != "passed":
             return checks
         note = f"Line {used[1]} uses {used[0]}, which does what this kata is about."
         if self.course.syllabus.by_hand:
@@ -329,10 +346,18 @@ def _raises_unwritten(source: str, results: Sequence[CheckResult]) -> bool:
     return any("NotImplementedError" in call.error for call in calls)
 
 
-def _broken_rule(kata: Kata, source: str) -> CheckReport | None:
-    """Return a failed check if the source breaks a rule of the kata."""
+def _shortcut(kata: Kata, submission: Submission, reader: WorkerReader) -> Use | None:
+    """Return the first library function in a submission that does all of the kata."""
+    if not kata.shortcuts:
+        return None
+    may_have_tensors = kata.library == "torch" or "torch" in submission.source
+    return first_use(submission, kata.shortcuts, may_have_tensors, reader)
+
+
+def _broken_rule(kata: Kata, submission: Submission, reader: WorkerReader) -> CheckReport | None:
+    """Return a failed check if a submission breaks a rule of the kata."""
     for rule in kata.rules:
-        broken = first_use(source, rule.forbidden)
+        broken = first_use(submission, rule.forbidden, by=reader)
         if broken:
             message = f"A rule of this kata is broken: line {broken[1]} uses {broken[0]}. {rule.because}"
             title, points = "The code keeps the rules of the kata.", hundredths(kata.points)

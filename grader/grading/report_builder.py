@@ -15,7 +15,7 @@ import numpy as np
 from grader.checks.parts import JudgedParts
 from grader.checks.points import Earned, points_of_check
 from grader.checks.runner import CheckResult, Failure, fails_alike, smallest
-from grader.course.submission import shape_in_torch, text_in_torch
+from grader.course.torch_words import shape_in_torch, text_in_torch
 from grader.grading.easier_case import is_extreme
 from grader.grading.snippet import Script, Signatures, script_of, signatures_of, with_parameters
 from grader.kata import Arguments, Kata

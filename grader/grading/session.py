@@ -22,17 +22,15 @@ from grader.course.submission import (
     Submission,
     SubmissionRejected,
     Unreadable,
-    is_notebook,
-    read_from_notebook,
     read_submission,
     read_text,
 )
 from grader.grading.grader import Graded, Grader, isolation_of
-from grader.grading.submission_run import CUDA_SECONDS, START_SECONDS
+from grader.grading.submission_run import CUDA_SECONDS
 from grader.kata import KataError
 from grader.report import Isolation, KataReport
 from grader.report_texts import bounded
-from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
+from grader.worker.client import CALL_SECONDS, START_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.fork_server import WorkerFactories, WorkerFactory
 from grader.worker.protocol.channel import Flooded
 
@@ -161,16 +159,11 @@ def started(grader: Grader, submission: Submission, budget: Budget | None = None
                 process.channel.drain()
 
 
-def read_answer(info: KataInfo, path: Path) -> Submission:
-    """Return the answer to a kata, read from a Python file or a notebook. Raises SubmissionRejected."""
-    return read_from_notebook(info, path) if is_notebook(path) else read_submission(info, path)
-
-
 def grade_file(
     grader: Grader, info: KataInfo, path: Path, is_outdated: Callable[[], bool] = lambda: False
 ) -> Graded:
     """Grade one file, also if it cannot be graded or is not begun. Raises Outdated."""
-    return grade_read(grader, info, lambda: read_answer(info, path), is_outdated)
+    return grade_read(grader, info, lambda: read_submission(info, path, grader.reader(info)), is_outdated)
 
 
 def grade_read(
@@ -243,7 +236,8 @@ class Session:
         `waiting`."""
 
         def read() -> Submission:
-            return read_answer(info, path) if text is None else read_text(info, text, path)
+            by = self.grader.reader(info)
+            return read_submission(info, path, by) if text is None else read_text(info, text, path, by)
 
         needs = info.needs if info.needs and _is_gradable(read) else ()
         needed = [self._graded_needed(self.course.kata_info(name), is_outdated) for name in needs]

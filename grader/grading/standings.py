@@ -10,7 +10,7 @@ from typing import NamedTuple
 from grader.course.catalog import Course, KataInfo, read_kata_info, shorten
 from grader.course.files import from_here
 from grader.course.state import CourseState, KataState, file_digest
-from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
+from grader.course.submission import SubmissionRejected, read, read_bytes
 from grader.formats import account
 from grader.formats.account import points
 from grader.report import KataReport
@@ -24,8 +24,8 @@ def is_begun(info: KataInfo, path: Path) -> bool:
     """Return whether a kata's file differs from its stub; True if it cannot be parsed as Python."""
     label = shorten(path)
     try:
-        return Submission(info, decoded(read_bytes(path, label), label), label).touched
-    except (SubmissionRejected, SyntaxError, ValueError, RecursionError, MemoryError):
+        return read(info, read_bytes(path, label), label).touched
+    except SubmissionRejected:
         return True
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import os
 import re
 import signal
 import sys
@@ -29,7 +30,7 @@ from grader.checks.parts import JudgedParts, Parts
 from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check, smallest
 from grader.course.catalog import is_name
-from grader.course.submission import Submission, SubmissionRejected, forbidden_names, unwritten_parts
+from grader.course.submission import Submission, SubmissionRejected, forbidden_names
 from grader.expect import SubmissionFailed
 from grader.grading.easier_case import OneCase, Retry
 from grader.kata import Arguments, Kata
@@ -38,12 +39,15 @@ from grader.report_texts import MEDDLED
 from grader.worker.client import (
     CALL_SECONDS,
     KATA_SECONDS,
+    START_SECONDS,
     Budget,
     RemoteStudent,
     WorkerLost,
 )
 from grader.worker.fork_server import Process, WorkerFactory
 from grader.worker.protocol.channel import Flooded, address_space
+from grader.worker.protocol.messages import READING
+from grader.worker.reader import Reader
 
 if TYPE_CHECKING:
     from grader.grading.report_builder import Told
@@ -133,7 +137,6 @@ def _memory_limit() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-START_SECONDS = 60.0  # wall time: a new interpreter first imports PyTorch, perhaps on a busy machine
 LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # creating a context takes seconds, and kernels are loaded at their first use
 JUDGE_SECONDS = 10.0  # of CPU time for judging one submission, which usually takes a tenth of a second
@@ -175,6 +178,34 @@ class JudgedSubmission:
         return any(result.failures for result in self.results)
 
 
+class WorkerReader(Reader):
+    """Asks a worker about a submission, which judges it afterwards. Raises NoWorker as well."""
+
+    def __init__(self, factory: WorkerFactory, device: str) -> None:
+        super().__init__()
+        self.factory, self.device = factory, device
+
+    def start(self) -> Process:
+        process = self.factory.start(self.device)
+        try:
+            RemoteStudent(process).greeting(START_SECONDS)
+        except WorkerLost as lost:
+            process.kill()
+            raise NoWorker(f"no worker could be started: {lost}") from None
+        process.limit_memory(READING)
+        return process
+
+    def take(self) -> Process | None:
+        """Return the worker that has read and has loaded nothing; it belongs to the caller. None if there is
+        none."""
+        with self.lock:
+            process, self.child = self.child, None
+        if not isinstance(process, Process) or self.owner != os.getpid():
+            return None
+        process.limit_memory()
+        return process
+
+
 def judge_submission(
     factories: Mapping[str, WorkerFactory],
     device: str,
@@ -183,11 +214,13 @@ def judge_submission(
     is_outdated: Callable[[], bool] = lambda: False,
     choose: Callable[[CheckResult, Retry], Told] = lambda result, _: (smallest(result), None),
     tell: Callable[[str], object] = lambda _: None,
+    first: Process | None = None,
 ) -> JudgedSubmission:
     """Run every check on a submission in a worker. `choose` returns what a report shows of a failing check,
-    for which it may try other cases, and `tell` gets in words what is judged now. Raises SubmissionRejected
+    for which it may try other cases, `tell` gets in words what is judged now, and `first` is the first
+    worker, if one has been started. Raises SubmissionRejected
     if it cannot be imported, NoWorker, and Outdated once `is_outdated` returns True."""
-    run = SubmissionRun(factories, device, prepared, submission, is_outdated, tell)
+    run = SubmissionRun(factories, device, prepared, submission, is_outdated, tell, first)
     try:
         results = run.run_all()
         failed = [result for result in results if result.failures]
@@ -222,21 +255,24 @@ class SubmissionRun:
         submission: Submission,
         is_outdated: Callable[[], bool] = lambda: False,
         tell: Callable[[str], object] = lambda _: None,
+        first: Process | None = None,
     ) -> None:
+        """`first` is a worker that has loaded nothing yet, and belongs to the run from now on."""
+        self._first = first
         self.factories, self.device, self.tell = factories, device, tell
         self.prepared, self.submission = prepared, submission
         self.isolations: list[Isolation] = []  # of each worker
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
         self.printed = ""
-        self.parts = _parts_of(prepared.kata, submission.source)
+        self.parts = _parts_of(prepared.kata, submission)
         self.budget = Budget(KATA_SECONDS, is_outdated=is_outdated)
         self.context = self._start()
 
     def _start(self) -> CheckContext:
-        kata = self.prepared.kata
-        self.process = self.factories[kata.library].start(self.device)
-        as_tensors = self.submission.as_tensors
+        kata, as_tensors = self.prepared.kata, self.submission.as_tensors
+        self.process = self._first or self.factories[kata.library].start(self.device)
+        self._first = None
         on_cuda = self.device != "cpu"
         seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
         student = RemoteStudent(self.process, seconds, self.budget, kata.library, as_tensors)
@@ -447,11 +483,11 @@ class SubmissionRun:
             self.process = None
 
 
-def _parts_of(kata: Kata, source: str) -> Parts | None:
+def _parts_of(kata: Kata, submission: Submission) -> Parts | None:
     """Return the parts of a submission; None if there is only one, or if all are written."""
     if len(kata.entry_points) == 1 or kata.questions:
         return None
-    unwritten = unwritten_parts(source, kata.entry_points)
+    unwritten = {name: range(*lines) for name, lines in submission.record.unwritten.items()}
     return Parts(kata.entry_points, unwritten) if unwritten else None
 
 

@@ -19,6 +19,7 @@ from grader.worker.student import Student
 
 NEW_LINE = re.compile(r"\r\n?|\n")  # as Python counts lines
 CALL_SECONDS = 5.0  # CPU time of one call
+START_SECONDS = 60.0  # wall time: a new interpreter first imports PyTorch, perhaps on a busy machine
 WALL_FACTOR = 10  # wall time of one call, as a multiple of the limit of CPU time
 KATA_SECONDS = 60.0  # wall time of all calls together, minus the time spent waiting for a free processor
 VAIN_SECONDS = 4.0  # of calls that all fail, after which no more are made: no value was returned so far
@@ -91,9 +92,12 @@ class RemoteStudent(Student):
         self._anew = 0
 
     def greeting(self, seconds: float) -> dict[str, Any]:
-        """Receive the worker's first message: the protections in force. Raises WorkerLost."""
-        with _as_lost(seconds):
-            return dict(self._reply_to(0, time.monotonic() + seconds)["in_force"])
+        """Return the worker's first message: the protections in force. Raises WorkerLost."""
+        if self._process.greeting is None:
+            with _as_lost(seconds):
+                found = self._reply_to(0, time.monotonic() + seconds)["in_force"]
+                self._process.greeting = dict(found)
+        return self._process.greeting
 
     def load(self, name: str, seconds: float, filename: str = "", **loading: Any) -> Any:
         """Load a submission as the module `name`; its file name is `filename` or `name`.py. Raises

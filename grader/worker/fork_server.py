@@ -31,7 +31,8 @@ from grader.processes import ending
 from grader.worker.child import main, on_fake_device
 from grader.worker.child.sandbox import apply
 from grader.worker.protocol.channel import Channel, Flooded, die_with_parent, hide_memory
-from grader.worker.protocol.messages import ALL, ISOLATION, Terms, environment, read_terms
+from grader.worker.protocol.messages import ALL, ISOLATION, MEMORY, Terms, environment, read_terms
+from grader.worker.reader import spawned
 
 
 def make_folder() -> str:
@@ -102,6 +103,7 @@ class Process:
     popen: subprocess.Popen[bytes] | None = None
 
     ended: bool = False
+    greeting: dict[str, Any] | None = None  # its first message, once that was received
 
     def __enter__(self) -> Process:
         return self
@@ -144,6 +146,15 @@ class Process:
         if "linux" in sys.platform and self.pid and not self.ended:
             with contextlib.suppress(OSError):  # it has ended by itself
                 os.kill(self.pid, getattr(signal, name))
+
+    def limit_memory(self, most: int = MEMORY) -> None:
+        """Let the worker take `most` bytes from now on, where the system can limit another process."""
+        with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):
+            import resource
+
+            _, hard = resource.prlimit(self.pid, resource.RLIMIT_AS)
+            if hard != resource.RLIM_INFINITY:
+                resource.prlimit(self.pid, resource.RLIMIT_AS, (hard - MEMORY + most, hard))
 
     def kill(self) -> None:
         """Kill the worker and every process in its session, and remove its scratch folder. Do so once."""
@@ -231,17 +242,8 @@ class WorkerFactory:
         terms = Terms(device, self.layers, scratch).message().decode()
         command = ending.interpreter("grader.worker.child.main", "main", terms, self.library)
         variables = environment() if "environment" in self.layers else None
-        pipe: Any = subprocess.PIPE
-        popen = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=variables, start_new_session=True
-        )
-        assert popen.stdin
-        assert popen.stdout
-        assert popen.stderr
-        reader, writer, printed = (os.dup(s.fileno()) for s in (popen.stdout, popen.stdin, popen.stderr))
-        for stream in (popen.stdin, popen.stdout, popen.stderr):
-            stream.close()
-        return Process(Channel(reader, writer, printed), popen.pid, scratch, popen)
+        channel, popen = spawned(command, variables)
+        return Process(channel, popen.pid, scratch, popen)
 
 
 START_SECONDS = 20.0  # the timeout for one fork, which usually takes milliseconds

@@ -18,12 +18,13 @@ from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.secret_seed import PLACE
 from grader.course.state import FOLDER
-from grader.course.submission import everywhere, read_submission
+from grader.course.submission import read_submission
 from grader.extra.authoring.release.repository import build_wheel
 from grader.extra.authoring.verify.judged import JUDGING
 from grader.extra.authoring.verify.static_checks import write_record
 from grader.grading import submission_run
 from grader.grading.grader import Grader
+from grader.reading.rules import everywhere
 from grader.worker import client
 from grader.worker.child.executor import load_module
 from grader.worker.client import RemoteStudent

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.course.submission import SubmissionRejected, code_of, grade_id
+from grader.course.submission import SubmissionRejected
 from grader.extra.kata import kata as run_kata
+from grader.reading.cells import code_of, grade_id
 
 pytestmark = pytest.mark.slow
 

@@ -1,5 +1,6 @@
 """Tests of grading a class: what is graded, what is stored, what is written."""
 
+import ast
 import csv
 import json
 import os
@@ -24,11 +25,14 @@ from grader.extra.classroom.roster import Member, Roster, read_roster
 from grader.extra.classroom.run import ClassRun, RunCounts
 from grader.extra.classroom.store import Store, StoreUnusable
 from grader.extra.classroom.student_reports import class_reports, counted_katas, with_waiting_katas
-from grader.extra.classroom.task import FileVerdict, GraderOptions, Task, judge, put_aside, shape, verdict_of
+from grader.extra.classroom.task import FileVerdict, GraderOptions, Task, judge, put_aside, verdict_of
 from grader.extra.kata import kata
 from grader.grading.grader import Grader
 from grader.grading.session import LibraryMissing
+from grader.reading.shape import shape as shape_of
+from grader.reading.source import tree_of
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, from_json
+from grader.worker.fork_server import WorkerFactories
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
 TRIPLES = RIGHT.replace("x + x", "3 * x")
@@ -411,10 +415,11 @@ def test_a_kata_whose_library_is_missing_is_not_judged(tiny_course, monkeypatch)
 
 
 def test_an_answer_in_pytorch_is_not_judged_where_that_is_missing(tiny_course, monkeypatch):
-    monkeypatch.setattr("grader.grading.session.importlib.util.find_spec", lambda _name: None)
     source = f"import torch\n{RIGHT}".encode()
-    with pytest.raises(LibraryMissing) as missing:
-        judge(Grader(tiny_course, {}), tiny_course.kata_info("double"), Task("double", source))
+    with closing(WorkerFactories({"numpy"})) as factories:
+        monkeypatch.setattr("grader.grading.session.importlib.util.find_spec", lambda _name: None)
+        with pytest.raises(LibraryMissing) as missing:
+            judge(Grader(tiny_course, factories), tiny_course.kata_info("double"), Task("double", source))
     told = "double.py imports torch, and PyTorch is not installed: pip install torch==2.13.0"
     assert str(missing.value) == told
 
@@ -776,6 +781,11 @@ def test_the_summary_in_the_terminal(outputs, tmp_path):
         "\n"
         "grades/class.html shows the class; gradebooks and everybody's page lie beside it.\n"
     )
+
+
+def shape(source, stub=""):
+    tree = tree_of(source)
+    return shape_of(tree, ast.parse(stub)) if tree else ("", 0)
 
 
 LONG = "def double(x):\n    total = x\n" + "    total = total + x * 2 - x\n" * 8 + "    return total\n"

@@ -12,7 +12,14 @@ from contextlib import closing
 
 import pytest
 
-from grader.course.submission import MAX_BYTES, SubmissionRejected, Unreadable, decoded, parse
+from grader.course.submission import (
+    MAX_BYTES,
+    SubmissionRejected,
+    Unreadable,
+    decoded,
+    parse,
+    read_submission,
+)
 from grader.extra.classroom.collector import Collector, laid_out
 from grader.extra.classroom.command import render
 from grader.extra.classroom.files import write_outputs
@@ -21,7 +28,6 @@ from grader.extra.classroom.run import ClassRun
 from grader.extra.classroom.store import Store
 from grader.extra.classroom.student_reports import class_reports
 from grader.extra.classroom.task import unreadable, verdict_of
-from grader.grading.session import read_answer
 from grader.report import CheckReport, KataReport, Report
 
 RIGHT = "def double(x):\n    return x + x  # passes\n"
@@ -341,7 +347,7 @@ def test_a_single_submission_of_that_kind_is_laid_out_with_a_reason(tiny_course,
         stub = laid.stub(info)
         if not notes:  # it is there, and is refused when it is read
             with pytest.raises(Unreadable):
-                read_answer(info, stub)
+                read_submission(info, stub)
         else:
             assert not stub.exists() or "raise NotImplementedError" in stub.read_text()
 
@@ -356,7 +362,7 @@ def test_a_file_of_that_kind_is_refused_in_one_sentence(info, tmp_path, name):
     if not file.endswith((".py", ".ipynb")):
         pytest.skip("no file that `grade` takes")
     with pytest.raises(Unreadable, match=r"^\S.*\.$"):
-        read_answer(info, tmp_path / name / file)
+        read_submission(info, tmp_path / name / file)
 
 
 # one student who attacks the others

@@ -24,13 +24,8 @@ from grader.course.state import (
     next_hint,
     stub_source,
 )
-from grader.course.submission import (
-    library_of,
-    shape_in_torch,
-    statement_in_torch,
-    stub_in_torch,
-    text_in_torch,
-)
+from grader.course.submission import library_of, statement_of
+from grader.course.torch_words import shape_in_torch, statement_in_torch, stub_in_torch, text_in_torch
 from grader.extra.authoring.release import starter
 from grader.extra.authoring.verify.static_checks import write_record
 from grader.extra.kata import kata
@@ -73,13 +68,18 @@ def test_a_file_that_imports_torch_alone_is_in_pytorch_though_it_never_names_it(
 # --- stubs ---
 
 
+def in_torch(source):
+    """Return a stub in PyTorch."""
+    return stub_in_torch(source, statement_of(source)[1])
+
+
 @pytest.mark.parametrize("info", BOTH, ids=lambda info: info.name)
 def test_a_stub_in_pytorch_is_derived_from_the_one_in_numpy(info):
     source = COURSE.stub(info).read_text()
-    stub = stub_in_torch(source)
+    stub = in_torch(source)
     assert library_of(info, stub) == "torch"
     assert is_untouched(info, stub.encode())
-    assert stub_in_torch(stub) == stub
+    assert in_torch(stub) == stub
     assert not re.search(r"NumPy|\bnp\b|numpy|\barrays?\b", stub)
     names = [
         [node.arg for node in ast.walk(ast.parse(text)) if isinstance(node, ast.arg)]
@@ -92,7 +92,7 @@ def test_a_stub_in_pytorch_is_derived_from_the_one_in_numpy(info):
 
 def test_only_types_imports_and_words_change():
     source = COURSE.stub(COURSE.kata_info("clip_gradients")).read_text()
-    stub = stub_in_torch(source)
+    stub = in_torch(source)
     back = stub
     for torch, numpy in SAID.items():
         back = back.replace(torch, numpy)
@@ -104,7 +104,7 @@ def test_only_types_imports_and_words_change():
 def test_a_sentence_on_a_function_of_numpy_alone_is_left_out():
     statement = "It goes wrong. A float32 met a NumPy scalar: np.sqrt(2) is one. So does NumPy."
     assert statement_in_torch(statement) == "It goes wrong. So does PyTorch."
-    assert "np.sqrt" not in stub_in_torch(
+    assert "np.sqrt" not in in_torch(
         COURSE.stub(COURSE.kata_info("scaled_dot_product_attention")).read_text()
     )
 
@@ -174,12 +174,12 @@ def test_the_stub_of_either_library_comes_from_the_one_that_was_kept(course):
     course.stub(info).write_text(stub)
     versions.keep(STUBS, info, course.stub(info))
     assert stub_source(course, info, versions, "numpy") == stub.encode()
-    assert stub_source(course, info, versions, "torch") == stub_in_torch(stub).encode()
+    assert stub_source(course, info, versions, "torch") == in_torch(stub).encode()
     course.stub(info).write_text(IN_TORCH)
-    assert stub_source(course, info, versions) == stub_in_torch(stub).encode()
-    course.stub(info).write_text(stub_in_torch(stub))
+    assert stub_source(course, info, versions) == in_torch(stub).encode()
+    course.stub(info).write_text(in_torch(stub))
     versions.keep(STUBS, info, course.stub(info))
-    assert stub_source(course, info, versions) == stub_in_torch(stub).encode()
+    assert stub_source(course, info, versions) == in_torch(stub).encode()
     assert stub_source(course, info, versions, "numpy") is None
 
 

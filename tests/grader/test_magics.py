@@ -7,8 +7,8 @@ import pytest
 
 import grader
 from grader.course.catalog import Course, CourseError
-from grader.course.submission import answer_to
 from grader.extra.notebooks import magics
+from grader.reading.cells import answer_to
 from grader.report import CheckReport, KataReport
 
 pytest.importorskip("IPython", reason="IPython is not installed")

@@ -9,10 +9,11 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade as run_grade
 from grader.course.catalog import Course, CourseError
-from grader.course.submission import SubmissionRejected, Unreadable, code_of, katas_asked, katas_in, source_of
+from grader.course.submission import LARGEST, SubmissionRejected, Unreadable, cell_of, katas_in, read_bytes
 from grader.extra.kata import kata as run_kata
 from grader.extra.notebooks.notebook import STUB, importlib, to_markdown, with_solution, without_statement
 from grader.formats import html
+from grader.reading.cells import code_of, katas_asked
 from grader.report import CheckReport, KataReport, Mistake
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +43,11 @@ MINE = "def double(x):\n    return x + x"
 EMPTY = f"def double(x):\n    {STUB}"
 
 # --- which cell answers a kata ----------------------------------------------------------------------
+
+
+def answer_of(path, kata):
+    """Return the code of the cell of a notebook that answers a kata."""
+    return cell_of(read_bytes(path, path.name, LARGEST, "a notebook"), path.name, kata)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +88,7 @@ EMPTY = f"def double(x):\n    {STUB}"
     ],
 )
 def test_the_cell_that_answers_a_kata(notebook, cells, answer):
-    assert source_of(notebook(*cells), "double") == answer
+    assert answer_of(notebook(*cells), "double") == answer
 
 
 @pytest.mark.parametrize(
@@ -101,7 +107,7 @@ def test_cells_that_answer_nothing(notebook, cell):
     with pytest.raises(
         SubmissionRejected, match=r"^mine.ipynb holds no answer: no cell begins with %%kata double\.$"
     ):
-        source_of(notebook(cell), "double")
+        answer_of(notebook(cell), "double")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ def test_a_file_that_is_not_a_notebook_is_refused(tmp_path, data, told):
     path = tmp_path / "mine.ipynb"
     path.write_bytes(data)
     with pytest.raises(SubmissionRejected) as refused:
-        source_of(path, "double")
+        answer_of(path, "double")
     assert str(refused.value).startswith(told)
 
 
@@ -148,7 +154,7 @@ def test_what_only_a_kernel_can_run_is_taken_out(source, plain):
 def test_a_notebook_of_millions_of_values_is_refused_before_it_is_read(tmp_path):
     (tmp_path / "mine.ipynb").write_bytes(b'{"cells": [' + b"{}," * 1_000_001 + b"{}]}")
     with pytest.raises(Unreadable, match="holds more than 1,000,000 values; clear its outputs and save it"):
-        source_of(tmp_path / "mine.ipynb", "double")
+        answer_of(tmp_path / "mine.ipynb", "double")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +173,7 @@ def test_the_katas_whose_score_a_cell_requests(source, asked):
 
 def test_a_folder_is_not_a_notebook(tmp_path):
     with pytest.raises(SubmissionRejected, match=r"is a folder; a notebook is needed\.$"):
-        source_of(tmp_path, "double")
+        answer_of(tmp_path, "double")
 
 
 def test_the_katas_of_a_notebook_come_in_the_order_of_the_course(notebook):

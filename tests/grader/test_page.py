@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.course.catalog import Course
+from grader.course.submission import SubmissionRejected
 from grader.extra.notebooks.notebook import to_markdown
 from grader.extra.page.command import without_secret
 from grader.extra.show.speech import Wish
@@ -281,14 +282,14 @@ def test_a_login_chooses_its_row_of_numbers():
 
 
 def test_a_name_that_nothing_defines_is_refused_and_one_of_the_file_is_not():
-    with pytest.raises(ValueError, match="abc is no name of this page"):
+    with pytest.raises(SubmissionRejected, match="abc is no name of this page"):
         questions.with_answer(PAGE, "SCALE", "abc")
     assert "SCALE = ROW + max(2, 3)\n" in questions.with_answer(PAGE, "SCALE", "ROW + max(2, 3)")
 
 
 @pytest.mark.parametrize("value", ["(2,", "x = 1", "1\n\nimport os", "1) + (2", "2; import os", "#"])
 def test_what_is_no_value_is_refused(value):
-    with pytest.raises(SyntaxError):
+    with pytest.raises(SubmissionRejected):
         questions.with_answer(PAGE, "SCALE", value)
 
 

@@ -11,13 +11,14 @@ import pytest
 from grader.answer_keys.answers import spread
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
-from grader.course.submission import Submission, unwritten_parts
+from grader.course.submission import Submission
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.formats import account, html, summary
 from grader.formats.account import in_markdown
 from grader.formats.terminal import View, render_kata
 from grader.grading.grader import Grader
 from grader.grading.session import grade_read
+from grader.reading.parts import unwritten_parts
 from grader.report import Part, Report, from_json, to_json
 from grader.worker.fork_server import WorkerFactories
 
@@ -206,7 +207,7 @@ def test_a_body_that_does_nothing_is_no_stub(judge):
     ],
 )
 def test_what_may_be_written_elsewhere_is_no_stub(code):
-    assert unwritten_parts(code, ("f",)) == {}
+    assert unwritten_parts(ast.parse(code), ("f",)) == {}
 
 
 @pytest.mark.slow
@@ -221,7 +222,7 @@ def test_a_class_with_an_empty_body_that_inherits_a_right_one_gets_full_marks(gr
 
 def test_the_lines_of_a_stub_are_known():
     code = 'x = 1\nclass f:\n    """S."""\n    def g(self):\n        raise NotImplementedError\n'
-    assert unwritten_parts(code, ("f",)) == {"f": range(2, 6)}
+    assert unwritten_parts(ast.parse(code), ("f",)) == {"f": range(2, 6)}
 
 
 # ------------------------------------------------------------------ all katas of several parts
@@ -245,7 +246,7 @@ def _defined(node):
 
 def grade_alone(grader, info, source, kept):
     submission = Submission(info, with_stubs(info, source, kept), f"{info.name}.py")
-    assert set(unwritten_parts(submission.source, info.entry_points)) == set(info.entry_points) - kept
+    assert set(submission.record.unwritten) == set(info.entry_points) - kept
     return grader.grade(submission).report
 
 

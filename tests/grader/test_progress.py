@@ -9,9 +9,9 @@ import pytest
 from grader.cli.console import kata_list, welcome
 from grader.course.catalog import Course, read_kata_info
 from grader.course.state import CourseState, KataState, file_digest
-from grader.course.submission import digest
 from grader.grading import standings
 from grader.grading.standings import after_pass, after_single_pass, change, first_needed, is_begun
+from grader.reading.shape import text_digest
 from grader.report import CheckReport, KataReport
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ def test_a_file_that_is_not_the_stub_is_begun(begun, data):
 
 def test_a_stub_that_ships_code_is_begun_when_it_is_changed(begun, tiny_course):
     shipped = "def double(x):\n    return x\n"
-    info = dataclasses.replace(tiny_course.kata_info("double"), ships_wrong_code=digest(shipped))
+    info = dataclasses.replace(tiny_course.kata_info("double"), ships_wrong_code=text_digest(shipped))
     assert not begun(shipped.encode(), info)
     assert begun(shipped.replace("x\n", "2 * x\n").encode(), info)
 

@@ -13,12 +13,13 @@ from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course, load_file
 from grader.course.known_solutions import Answers
-from grader.course.submission import answer_to, parse
+from grader.course.submission import parse
 from grader.extra.authoring.verify.judged import key_entry
 from grader.extra.authoring.verify.katas import verify_course
 from grader.formats import account, terminal
 from grader.grading.grader import Grader
 from grader.kata import Kata, KataError
+from grader.reading.cells import answer_to
 
 COURSE = Course(Path(__file__).parents[2])
 PAGES = [info for info in COURSE.katas.values() if info.questions]

@@ -1,5 +1,6 @@
 """Written answers on a page of questions: what `grade` says of them, and how a person grades them."""
 
+import ast
 import csv
 import json
 import re
@@ -10,12 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from grader.course.catalog import Course, KataError, read_kata_info
-from grader.course.submission import parse, read_submission, written_answer
+from grader.course.submission import parse, read_submission
 from grader.extra.classroom.policy import Late, Override, Policy, Terms
 from grader.extra.classroom.times import HandedIn
 from grader.extra.kata import kata
 from grader.formats import terminal
 from grader.grading.grader import Grader
+from grader.reading.parts import written_answer
 from grader.report import CheckReport, KataReport, Report, from_json, to_json
 from grader.report_texts import bounded
 
@@ -136,7 +138,7 @@ class TestOnTheTerminal:
         ],
     )
     def test_the_words_are_those_of_the_file_which_is_not_run(self, source, words):
-        assert written_answer(source, "WHY") == words
+        assert written_answer(ast.parse(source), source, "WHY") == words
 
     def test_long_words_are_cut_and_survive_a_saved_report(self, grade_page):
         report = grade_page(NEXT=4, WHY="so \x1b[31m" * 10_000)

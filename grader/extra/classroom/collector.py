@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
+from grader.course import submission
 from grader.course.archives import Zip
 from grader.course.catalog import MANIFEST, Course, CourseError, KataInfo, shorten
 from grader.course.files import CLASS_LIMITS, LIMITS, Folder, NotReadable, TooLarge
@@ -30,11 +31,8 @@ from grader.course.submission import (
     SUFFIX,
     SubmissionRejected,
     Unreadable,
-    answer_in,
-    cells_in,
-    decoded,
+    cell_of,
     katas_of,
-    parse,
     read_bytes,
     utf8,
 )
@@ -382,7 +380,7 @@ def _is_stub(file: FoundFile, info: KataInfo | None, released: Mapping[Parts, st
 def is_begun(info: KataInfo, source: bytes) -> bool:
     """Return whether anything is written in a file, also if it cannot be read."""
     try:
-        return parse(info, decoded(source, info.name), info.name).touched
+        return submission.read(info, source, info.name).touched
     except SubmissionRejected:
         return True
 
@@ -396,7 +394,7 @@ def _recency(file: FoundFile) -> tuple[int, tuple[int, ...], list[tuple[int, str
 
 def _from_notebook(read: Callable[[], bytes], kata: str, label: str) -> bytes:
     """Return the source of the kata's cell in a notebook. Raises Unreadable if there is none."""
-    return answer_in(cells_in(read(), label), kata, label).encode("utf-8", "replace")
+    return cell_of(read(), label, kata).encode("utf-8", "replace")
 
 
 def _with_zips_opened(files: Iterator[FoundFile]) -> Iterator[FoundFile]:

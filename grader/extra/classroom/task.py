@@ -1,22 +1,15 @@
 """Grade one file of a class: the task that is sent to a grader, the verdict that it returns, and graders in
-processes of this machine.
-
-The shape of a source: a digest of its syntax tree without names, comments, layout and stub code.
-
-Two files have the same shape if their tokens are equal after renaming. Names are numbered in the order in
-which they first appear, so `a = q - k` and `a = k - q` differ if `q` and `k` were used before.
-"""
+processes of this machine."""
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +20,7 @@ from grader.answer_keys import answers
 from grader.answer_keys.file import open_keyring
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, KataInfo
-from grader.course.submission import Submission, SubmissionRejected, Unreadable, decoded, parse
+from grader.course.submission import Submission, SubmissionRejected, Unreadable, read
 from grader.formats import account
 from grader.formats.account import sound
 from grader.grading.grader import Graded, Grader
@@ -37,77 +30,6 @@ from grader.report import CheckReport, Isolation, KataReport, Report, to_json
 
 #: Shorter files are not compared: there are few ways to write five lines.
 FEWEST_TOKENS = 60
-
-
-class _Renamed(ast.NodeTransformer):
-    """Replace every name that the file itself binds by a number."""
-
-    def __init__(self, own: frozenset[str]) -> None:
-        self.own = own
-        self.numbers: dict[str, str] = {}
-
-    def visit(self, node: ast.AST) -> Any:
-        for part in ("id", "name", "arg", "asname"):
-            name = getattr(node, part, None)
-            if isinstance(name, str) and name in self.own:
-                setattr(node, part, self.numbers.setdefault(name, f"n{len(self.numbers)}"))
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            node.names = [self.numbers.get(name, name) for name in node.names]
-        _strip(node)
-        return super().generic_visit(node)
-
-
-def _strip(node: ast.AST) -> None:
-    """Remove docstrings and annotations, which do not affect the computation."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        node.returns = None
-    if isinstance(node, ast.arg):
-        node.annotation = None
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        node.body = [inner for inner in node.body if not _is_docstring(inner)]
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _bound(tree: ast.Module) -> frozenset[str]:
-    """Return the names that the file binds: parameters, variables, functions, classes."""
-    bound: set[str | None] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound.add(node.id)
-        elif isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
-            bound.add(node.name)
-    return frozenset(name for name in bound if name)
-
-
-@lru_cache
-def _stub_statements(stub: str) -> frozenset[str]:
-    """Return the statements of a stub, each as text."""
-    return frozenset(map(ast.dump, ast.parse(stub).body))
-
-
-def shape(source: str, stub: str = "") -> tuple[str, int]:
-    """Return the digest of the source's shape and its number of tokens.
-
-    The digest is empty if the source cannot be parsed or contains nothing beyond the stub.
-    """
-    try:
-        tree, given = ast.parse(source), _stub_statements(stub)
-        tree.body = [node for node in tree.body if ast.dump(node) not in given and not _is_import(node)]
-        renamed = _Renamed(_bound(tree)).visit(tree)
-        text = ast.dump(renamed)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "", 0
-    tokens = sum(isinstance(node, ast.expr | ast.stmt | ast.operator) for node in ast.walk(renamed))
-    return (hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() if tokens else ""), tokens
-
-
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom)
 
 
 @dataclass(frozen=True)
@@ -171,28 +93,36 @@ class FileVerdict:
 def judge(judging: Grader, info: KataInfo, task: Task) -> FileVerdict:
     """Grade one source; return a verdict on every source, readable or not. Raises LibraryMissing."""
     require_installed(info)
-    label, sources = f"{info.name}.py", list[Submission]()
+    stub = stub_of(judging.course, info)
     try:
-        source = decoded(task.data, label)
+        submission = read(info, task.data, f"{info.name}.py", judging.reader(info), stub=stub)
     except Unreadable as refused:
         return unreadable(info, refused)
+    except SubmissionRejected as refused:
+        return _verdict_of(judging, grade_read(judging, info, partial(_refuse, refused)), task)
 
-    def read() -> Submission:
-        sources.append(parse(info, source, label))
-        if not sources[0].touched:
+    def read_already() -> Submission:
+        if not submission.touched:
             raise StubUnchanged
-        require_installed(sources[0])  # a student's file is no error because this machine lacks PyTorch
-        return sources[0]
+        require_installed(submission)  # a student's file is no error because this machine lacks PyTorch
+        return submission
 
     try:
-        graded = grade_read(judging, info, read)
+        graded = grade_read(judging, info, read_already)
     except StubUnchanged:
         text = f"Not started yet: {info.name}.py is as it was handed out."
         graded = Graded(info.unjudged("not_started", text))
+    return _verdict_of(judging, graded, task, submission.record.shape, submission.record.tokens)
+
+
+def _refuse(refused: SubmissionRejected) -> Submission:
+    raise refused
+
+
+def _verdict_of(judging: Grader, graded: Graded, task: Task, shape: str = "", tokens: int = 0) -> FileVerdict:
     kata = replace(graded.report, digest=task.digest)
     report = Report((kata,), judging.device, graded.isolation or Isolation(), judging.provenance)
-    source_shape = shape(sources[0].source, stub_of(judging.course, info)) if sources else ("", 0)
-    return verdict_of(report, *source_shape)
+    return verdict_of(report, shape, tokens)
 
 
 class StubUnchanged(Exception):

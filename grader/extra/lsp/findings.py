@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 from lsprotocol.types import DiagnosticSeverity as Severity
 
 from grader.course.catalog import KataInfo
+from grader.course.submission import SubmissionRejected, ask, encoded
 from grader.formats import account
 from grader.report import CheckReport, KataReport, Place
 
@@ -121,23 +121,10 @@ def name_of(info: KataInfo, text: str, check: CheckReport | None = None) -> Span
 def names_in(text: str, names: tuple[str, ...]) -> dict[str, Span]:
     """Return where these names are bound at the top of a text, the last time each."""
     try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        found, _ = ask("bound", dict[str, tuple[int, int, int]], encoded(text), names=[*names])
+    except SubmissionRejected:
         return {}
-    lines, found = text.split("\n"), {}
-    for node in body:
-        for name in _bound_by(node):
-            line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
-            if name in names and (at := re.search(rf"\b{re.escape(name)}\b", line)):
-                found[name] = Span(node.lineno - 1, at.start(), at.end())
-    return found
-
-
-def _bound_by(node: ast.stmt) -> list[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
+    return {name: Span(*place) for name, place in found.items()}
 
 
 def unwritten(lines: list[str], begin: int = 0) -> Span | None:

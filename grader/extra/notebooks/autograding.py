@@ -8,6 +8,7 @@ nbgrader reads them. No kernel is started, so student code never runs with the g
 from __future__ import annotations
 
 import atexit
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,16 +23,16 @@ from nbgrader.utils import is_grade, is_solution
 from traitlets import Enum, Unicode
 
 from grader.answer_keys.file import FOLDER, KeyUnusable
-from grader.course import submission
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
-from grader.course.submission import SUFFIX, Submission, parse, require_answer
+from grader.course.submission import SUFFIX, Submission, read
 from grader.extra.notebooks.notebook import cell_metadata, outputs_of
 from grader.grading.session import GraderSettings, IsolationMissing, grade_read, open_grader
 from grader.kata import KataError
+from grader.reading.cells import grade_id, katas_asked
 from grader.report import KataReport
 
-#: Grades a kata's answer; arguments: the kata, the answer's source or None, the notebook's name.
-CellGrader = Callable[[KataInfo, str | None, str], KataReport]
+#: Grades a kata's answer; arguments: the kata, the cells of the notebook as JSON, and its name.
+CellGrader = Callable[[KataInfo, bytes, str], KataReport]
 
 _graders: dict[object, CellGrader] = {}
 
@@ -60,13 +61,11 @@ def _open(course: Course, infos: list[KataInfo], terms: GradingTerms) -> CellGra
     grader, source = open_grader(course, infos, settings, workers="spawn" if spawns else "")
     atexit.register(source.close)
 
-    def grade_cell(info: KataInfo, answer: str | None, notebook: str) -> KataReport:
-        def read() -> Submission:
-            label = f"{notebook}{SUFFIX}"
-            source = require_answer(answer, info.name, label)
-            return parse(info, source, f"{label} (cell {info.name})")
+    def grade_cell(info: KataInfo, cells: bytes, notebook: str) -> KataReport:
+        def read_cell() -> Submission:
+            return read(info, cells, f"{notebook}{SUFFIX}", grader.reader(info), notebook=True)
 
-        return grade_read(grader, info, read).report
+        return grade_read(grader, info, read_cell).report
 
     return grade_cell
 
@@ -106,7 +105,7 @@ class Restore(NbGraderPreprocessor):
             metadata, sources = _released_metadata(known), {cell.name: cell for cell in known.source_cells}
             texts = {name: (cell.cell_type, cell.source) for name, cell in sources.items()}
         for cell in reversed(nb.cells):
-            name = submission.grade_id(cell)
+            name = grade_id(cell)
             cell.metadata.pop("nbgrader", None)
             if name in metadata:
                 cell.metadata["nbgrader"] = metadata.pop(name)
@@ -149,9 +148,7 @@ class Judge(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Resources) -> tuple[Any, Resources]:
         graded = [cell for cell in nb.cells if is_grade(cell) and not is_solution(cell)]
-        requested = [
-            (cell, submission.katas_asked(cell.source)) for cell in graded if cell.cell_type == "code"
-        ]
+        requested = [(cell, katas_asked(cell.source)) for cell in graded if cell.cell_type == "code"]
         if not all(names for _, names in requested):
             self.log.warning("Tests other than katas': the student's code is run with your rights.")
             nb, resources = Execute(parent=self.parent)(nb, resources)
@@ -168,11 +165,15 @@ class Judge(NbGraderPreprocessor):
         course = open_course(Path(self.course) if self.course else None)
         infos = [course.kata_info(name) for name in _assigned_katas(place)]
         grade_cell = open_cell_grader(course, infos, GradingTerms(self.key, self.isolation))
+        cells = json.dumps({"cells": [_without_outputs(cell) for cell in nb.cells]}).encode()
         for cell, name in judged:
-            answer = submission.answer_to(name, nb.cells)
-            kata = grade_cell(course.kata_info(name), answer, place["notebook"])
+            kata = grade_cell(course.kata_info(name), cells, place["notebook"])
             cell.outputs = outputs_of(kata, float(cell.metadata.nbgrader["points"]))
             self.log.info("%s: %s of %s points", name, kata.score / 100, kata.max_score / 100)
+
+
+def _without_outputs(cell: Any) -> dict[str, Any]:
+    return {part: cell.get(part) for part in ("cell_type", "metadata", "source")}
 
 
 def _assigned_katas(place: dict[str, str]) -> list[str]:
@@ -180,4 +181,4 @@ def _assigned_katas(place: dict[str, str]) -> list[str]:
     with Gradebook(place["db_url"]) as gradebook:
         notebooks = gradebook.find_assignment(place["assignment"]).notebooks
         sources = [cell.source for notebook in notebooks for cell in notebook.source_cells]
-    return sorted({name for source in sources for name in submission.katas_asked(source)})
+    return sorted({name for source in sources for name in katas_asked(source)})

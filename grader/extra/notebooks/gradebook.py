@@ -16,8 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from grader.course.catalog import CourseError, KataInfo
-from grader.course.submission import score_id
-from grader.extra.notebooks.notebook import require
+from grader.extra.notebooks.notebook import require, score_id
 
 
 def write_scores(

@@ -20,9 +20,9 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
-from grader.course.submission import code_of, is_unwritten
 from grader.extra.notebooks.notebook import frame_bundle, mime_bundle, score_of
 from grader.kata import KataError
+from grader.reading.cells import code_of, is_stub
 from grader.report import KataReport, ReportError, from_json
 
 Result = TypeVar("Result")
@@ -51,7 +51,7 @@ class KataMagics(Magics):
         source = "\n" + cell
         code = code_of(source)
         before = self.sources.pop(info.name, code)
-        self.sources[info.name] = before if is_unwritten(code) else code  # as autograding chooses
+        self.sources[info.name] = before if is_stub(code) else code  # as autograding chooses
         if not self.shell.run_cell(source).success:
             raise CellFailed
 

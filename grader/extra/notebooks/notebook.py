@@ -26,7 +26,7 @@ from typing import Any
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import read
 from grader.course.secret_seed import secret_seed
-from grader.course.submission import SUFFIX, score_id
+from grader.course.submission import SUFFIX
 from grader.course.syllabus import FILE
 from grader.drawing import statement
 from grader.drawing.text import draw
@@ -34,6 +34,11 @@ from grader.extra.authoring.release import keys
 from grader.extra.authoring.release.repository import core_files, fill
 from grader.formats import html, terminal
 from grader.report import KataReport
+
+
+def score_id(kata_name: str) -> str:
+    """Return nbgrader's `grade_id` of the cell that shows a kata's score; the answer's is the kata's name."""
+    return f"{kata_name}-score"
 
 
 def require(what: str, *packages: str) -> None:

@@ -5,35 +5,18 @@ An answer is in the file as soon as it is a value; the page is judged as a whole
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from nicegui import html, ui
 from nicegui.events import ValueChangeEventArguments
 
 from grader.course.state import statement_of
+from grader.course.submission import SubmissionRejected, ask, encoded
 from grader.formats.account import MARKS, WRONG
 from grader.report import KataReport
 
-OPEN = "..."
 LONGEST = 10_000  # characters of an answer
-#: Functions that an answer may call, beside what its file defines.
-FUNCTIONS = {
-    "abs",
-    "float",
-    "int",
-    "len",
-    "list",
-    "max",
-    "min",
-    "pow",
-    "range",
-    "round",
-    "sorted",
-    "sum",
-    "tuple",
-}
 
 
 @dataclass(frozen=True)
@@ -47,32 +30,18 @@ class Asked:
 
 def asked_in(source: str) -> list[Asked]:
     """Return the constants of a file in their order; none if it is no Python."""
-    lines = source.split("\n")
-    found = []
-    for node in _constants(source):
-        text = _text(node)
-        value = ast.get_source_segment(source, node.value) or "" if text is None else text
-        comment: list[str] = []
-        above = node.lineno - 2
-        while above >= 0 and lines[above].startswith("#"):
-            comment.insert(0, lines[above].lstrip("# "))
-            above -= 1
-        beside = lines[(node.end_lineno or node.lineno) - 1].partition("#")[2].strip()
-        found.append(Asked(_name(node), " ".join(comment) or beside, "" if value == OPEN else value))
-    return found
+    try:
+        found, _ = ask("fields", list[tuple[str, str, str]], encoded(source))
+    except SubmissionRejected:
+        return []
+    return [Asked(*one) for one in found]
 
 
 def with_answer(source: str, name: str, value: str) -> str:
     """Return the file with another value of a constant; `...` for an empty one. What is a text there needs no
-    quotes. Raises SyntaxError if the value is no expression, and ValueError if it holds a name that nothing
-    has defined, which would make the whole page unreadable."""
-    node = next(node for node in _constants(source) if _name(node) == name)
-    value = value.strip() if _text(node) is None else repr(value.strip())
-    names = {one.id for one in ast.walk(ast.parse(value or OPEN, mode="eval")) if isinstance(one, ast.Name)}
-    if unknown := sorted(names - FUNCTIONS - _defined(source)):
-        raise ValueError(f"{unknown[0]} is no name of this page")
-    before, after = _split(source, node.value)
-    return f"{before}{value or OPEN}{after}"
+    quotes. Raises SubmissionRejected if the value is no expression, or holds a name that nothing has defined,
+    which would make the whole page unreadable."""
+    return ask("fill", dict[str, str], encoded(source), name=name, value=value)[1]
 
 
 def numbers_of(statement: str, student: str) -> tuple[int, dict[str, str]]:
@@ -84,46 +53,6 @@ def numbers_of(statement: str, student: str) -> tuple[int, dict[str, str]]:
         return 0, {}
     row = sum(student.encode(errors="replace")) % len(rows)
     return row, dict(zip(table[head][1:], rows[row][1:], strict=True))
-
-
-def _constants(source: str) -> Iterator[ast.Assign]:
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _name(node) != "ROW":
-            yield node
-
-
-def _defined(source: str) -> set[str]:
-    """Return the names that the file assigns or imports."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {one.asname or one.name.partition(".")[0] for one in node.names}
-    return found
-
-
-def _text(node: ast.Assign) -> str | None:
-    """Return the text that a constant holds; None if it holds something else."""
-    value = node.value.value if isinstance(node.value, ast.Constant) else None
-    return value if isinstance(value, str) else None
-
-
-def _name(node: ast.Assign) -> str:
-    return ast.unparse(node.targets[0])
-
-
-def _split(source: str, node: ast.expr) -> tuple[str, str]:
-    """Return what stands before an expression and after it; the columns of the tree are in bytes."""
-    lines = source.encode().split(b"\n")
-    last = (node.end_lineno or node.lineno) - 1
-    before = b"\n".join([*lines[: node.lineno - 1], lines[node.lineno - 1][: node.col_offset]])
-    after = b"\n".join([lines[last][node.end_col_offset :], *lines[last + 1 :]])
-    return before.decode(), after.decode()
 
 
 class QuestionsView:
@@ -175,7 +104,7 @@ class QuestionsView:
         self.marks[name].text = ""
         try:
             text = with_answer(self.text(), name, value)
-        except (SyntaxError, ValueError, RecursionError, MemoryError, StopIteration):
+        except SubmissionRejected:
             self.typed[name] = value
             self._refuse(name)
         else:

@@ -9,11 +9,11 @@ from typing import Literal
 
 from grader.course.catalog import Course, KataInfo
 from grader.course.state import file_digest
-from grader.course.submission import Submission, SubmissionRejected
+from grader.course.submission import Submission, SubmissionRejected, read_submission
 from grader.expect import SubmissionFailed
-from grader.grading.session import DEFAULTS, GraderSettings, Session, lacks_library, open_session, read_answer
-from grader.grading.submission_run import LOAD_SECONDS, START_SECONDS
-from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
+from grader.grading.session import DEFAULTS, GraderSettings, Session, lacks_library, open_session
+from grader.grading.submission_run import LOAD_SECONDS
+from grader.worker.client import CALL_SECONDS, START_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.student import Student
 
 #: The functions that are called, by kata, in the order of the page.
@@ -88,7 +88,7 @@ def _begun(course: Course, katas: Functions) -> Iterator[tuple[str, Submission]]
         if info is None or not set(functions) <= set(info.entry_points) or lacks_library(info):
             continue
         try:
-            submission = read_answer(info, course.stub(info))
+            submission = read_submission(info, course.stub(info))
         except SubmissionRejected:
             continue
         if submission.begun and not lacks_library(submission):

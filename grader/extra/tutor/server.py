@@ -23,11 +23,10 @@ import grader
 from grader.cli.console import kata_list, refusal_text, report_text
 from grader.course.catalog import Course, KataInfo
 from grader.course.state import CourseState, Versions, course_statement, next_hint
-from grader.course.submission import SubmissionRejected
+from grader.course.submission import SubmissionRejected, read_submission
 from grader.extra.page.judges import Judges
 from grader.extra.page.messages import Answer, Dropped, Tried, Verdict
 from grader.formats.terminal import DEFAULT
-from grader.grading.session import read_answer
 from grader.grading.standings import after_single_pass, first_needed, next_line, shown, standings
 from grader.report_texts import harmless
 
@@ -132,7 +131,7 @@ class Tutor:
         the value of the last one. Nothing is kept."""
         info = self._info(kata)
         try:
-            read_answer(info, self.course.stub(info))
+            read_submission(info, self.course.stub(info))
         except SubmissionRejected as refused:
             raise ToolError(quoted(str(refused))) from None
         tried = await self._answer(info, self.judges.run(info.library, info.name, lines))

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child import instruments, on_fake_device
+from grader.reading.answers import QUESTION
+from grader.worker.child import instruments, on_fake_device, reader
 from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
 from grader.worker.child.sandbox import allowed_paths, apply
 from grader.worker.protocol.channel import Channel, ChannelClosed, die_with_parent
@@ -85,12 +86,16 @@ class Worker:
         """Answer messages one by one until the grader closes the channel."""
         while True:
             try:
-                self._reply(self._answer(self._receive()))
+                frame = self.channel.receive()
+                if frame[0].startswith(QUESTION):
+                    reader.answer(self.channel, *frame)
+                else:
+                    self._reply(self._answer(self._decoded(*frame)))
             except ChannelClosed:
                 return
 
-    def _receive(self) -> dict[str, Any]:
-        header, body, self.nonce = self.channel.receive()
+    def _decoded(self, header: bytes, body: bytearray, nonce: int) -> dict[str, Any]:
+        self.nonce = nonce
         return decode(header, body, self.device)
 
     def _reply(self, answer: Reply) -> None:
@@ -143,7 +148,7 @@ class Worker:
             raise RuntimeError("a supplied function may be called from the main thread only")
         nonce = self.nonce
         self.channel.send(*encode({"callback": number, "args": args}), nonce)  # the submission gets Malformed
-        message = self._receive()
+        message = self._decoded(*self.channel.receive())
         self.nonce = nonce
         if "error" in message:
             raise RuntimeError(str(message["error"]))

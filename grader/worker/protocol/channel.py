@@ -22,8 +22,6 @@ import sys
 import time
 from contextlib import suppress
 
-from grader.worker.protocol.codec import MAX_BODY, MAX_HEADER, Malformed
-
 LINUX = sys.platform == "linux"
 MACHINE = platform.machine().lower() if LINUX else ""
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
@@ -97,11 +95,17 @@ def address_space() -> int:
 
 
 MAGIC = b"DOJO"
+MAX_BODY = 64 * 2**20  # bytes of arrays in one frame
+MAX_HEADER = 4 * 2**20  # bytes: the source of a submission has up to 1 MiB, and JSON escapes it
 PREFIX = struct.Struct(">4sIQQ")
 CHUNK = 1 << 16  # bytes read or written at once; larger buffers would cost a system call to allocate
 SOCKET_TIMEOUT = struct.pack("ll", 0, 20_000)  # a timeval of 20 ms
 OUTPUT_KEPT = 8_000  # bytes kept from the beginning, and from the end, of a submission's output
 OUTPUT_LIMIT = 32 * 2**20  # a submission that prints more than this is stopped
+
+
+class Malformed(Exception):
+    """The bytes are not a valid message, or a value cannot be encoded."""
 
 
 class ChannelClosed(Exception):

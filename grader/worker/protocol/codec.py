@@ -17,6 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grader.worker.protocol.channel import MAX_BODY as MAX_BODY  # other modules import these from here
+from grader.worker.protocol.channel import MAX_HEADER as MAX_HEADER
+from grader.worker.protocol.channel import Malformed as Malformed
+
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 FLOATS = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128"}
 Array = np.ndarray[Any, Any]
@@ -25,8 +29,6 @@ _DTYPES = {name: np.dtype("int16" if name == "bfloat16" else name) for name in D
 MAX_DEPTH = 24  # levels of nested lists, tuples and dicts
 MAX_AXES = 16  # of one array
 MOST_GAPS = 32  # entries of memory that are sent for each entry of an array with gaps
-MAX_BODY = 64 * 2**20  # bytes of arrays in one frame
-MAX_HEADER = 4 * 2**20  # bytes: the source of a submission has up to 1 MiB, and JSON escapes it
 MAX_MARKS = 8  # brackets and commas in the header, per value that the limits allow
 MAX_KEYS = 1_000  # of one dict; if all hashes collide, a lookup takes as many steps
 MAX_KEY_LENGTH = 200  # characters, because keys appear in error messages
@@ -48,10 +50,6 @@ class MessageLimits(NamedTuple):
 
 FRAME = MessageLimits(20_000, 2**20)  # the largest frame of the course has 105 values and 48,000 entries
 FILE = MessageLimits(1_000_000, MAX_BODY)  # caches and answer keys, which the grader writes itself
-
-
-class Malformed(Exception):
-    """The bytes are not a valid message, or a value cannot be encoded."""
 
 
 SHORT = frozenset({type(None), bool, float})  # leaves of a tree that need no check

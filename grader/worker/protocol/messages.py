@@ -9,9 +9,10 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from grader.worker.protocol.codec import Handle
+if TYPE_CHECKING:  # a reader has no NumPy, which the codec needs
+    from grader.worker.protocol.codec import Handle
 
 #: All layers. Tests leave out single layers to show what each of them prevents.
 ALL = ("environment", "descriptors", "dumpable", "capabilities", "limits", "landlock", "seccomp")
@@ -35,13 +36,19 @@ SET = {
 }
 
 
+MEMORY = 2 * 2**30  # bytes of address space in addition to that of the fork server
+READING = 512 * 2**20  # the same while a text is read
+
+
 @dataclass(frozen=True)
 class Terms:
-    """The settings of a worker's sandbox: the device, the layers, and the path of the scratch folder."""
+    """The settings of a worker's sandbox: the device, the layers, the path of the scratch folder, and the
+    bytes of memory that it may take."""
 
     device: str = "cpu"
     layers: tuple[str, ...] = ALL
     scratch: str = ""
+    memory: int = MEMORY
 
     @property
     def gpu(self) -> bool:
@@ -55,7 +62,7 @@ class Terms:
 def read_terms(message: bytes) -> Terms:
     """Return the terms from the JSON of `Terms.message`."""
     fields = json.loads(message)
-    return Terms(fields["device"], tuple(fields["layers"]), fields["scratch"])
+    return Terms(fields["device"], tuple(fields["layers"]), fields["scratch"], fields["memory"])
 
 
 def environment() -> dict[str, str]:

@@ -34,7 +34,6 @@ from grader.course.files import Folder, read_below, read_file, safe_parts, text_
 from grader.course.state import stub_in
 from grader.course.submission import (
     SubmissionRejected,
-    digest,
     is_unwritten,
     read_bytes,
     read_submission,
@@ -43,6 +42,7 @@ from grader.course.syllabus import Syllabus, to_text
 from grader.errors import reason_of
 from grader.extra.authoring.release import WORKFLOWS, keys
 from grader.extra.authoring.verify.static_checks import described, require_verified
+from grader.reading.shape import text_digest
 
 PACKAGE = Path(__file__).resolve().parents[3]
 EPOCH = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same files give the same bytes
@@ -314,7 +314,7 @@ def _is_ours(folder: Path, name: str, wrong_code: Container[str]) -> bool:
     if not name.startswith(release_manifest.OWN) or not name.endswith(".py"):
         return True
     text = text_of(folder / name)
-    return is_unwritten(text) or digest(text) in wrong_code
+    return is_unwritten(text) or text_digest(text) in wrong_code
 
 
 def _wrong_code(files: Iterable[bytes]) -> set[str]:

@@ -25,8 +25,8 @@ from grader.extra.authoring.verify.judged import JudgedMistake, Records, judge_m
 from grader.extra.authoring.verify.katas import MistakeOutcome
 from grader.grading.grader import Grader
 from grader.grading.session import GraderSettings, open_grader
-from grader.grading.submission_run import CUDA_SECONDS, LOAD_SECONDS, START_SECONDS
-from grader.worker.client import RemoteStudent, WorkerLost
+from grader.grading.submission_run import CUDA_SECONDS, LOAD_SECONDS
+from grader.worker.client import START_SECONDS, RemoteStudent, WorkerLost
 from grader.worker.fork_server import Process
 
 DEVICE_CHECK = "stays_on_the_device"

@@ -31,11 +31,13 @@ from grader.course.general_mistakes import GENERAL
 from grader.course.mistake_edits import read_edits
 from grader.course.secret_seed import PLACE
 from grader.course.state import STATEMENTS_FILE as RENAMED
-from grader.course.submission import digest, first_use, open_questions
 from grader.errors import reason_of
 from grader.extra.show.demonstration import open_demonstration
 from grader.kata import Corner, Kata, KataError, Law
 from grader.plugins import GRADE
+from grader.reading.parts import open_questions
+from grader.reading.rules import first_use
+from grader.reading.shape import text_digest
 
 FILE = "verified.toml"
 HEAD = "# Written by `kata verify`: when each kata was found ready, with which content, by which grader.\n"
@@ -324,7 +326,7 @@ def _gaps_of_stray_items(course: Course, stub: Path) -> list[str]:
 
 
 def _gaps_of_digest(course: Course, info: KataInfo) -> list[str]:
-    expected = digest(course.stub(info).read_text(encoding="utf-8"))
+    expected = text_digest(course.stub(info).read_text(encoding="utf-8"))
     if info.ships_wrong_code and info.ships_wrong_code != expected:
         return [f'its stub has changed; write ships_wrong_code="{expected}" in its declaration.']
     return []
@@ -498,7 +500,7 @@ def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
         f"{place(course, course.solution(info, part), found[1])}: the {part} breaks a rule of its own kata:"
         f" it uses {found[0]}."
         for rule in course.declaration(info).rules
-        for found in [first_use(course.solution(info, part).read_text("utf-8"), rule.forbidden)]
+        for found in [first_use(parse(course.solution(info, part)), rule.forbidden)]
         if found
     ]
 

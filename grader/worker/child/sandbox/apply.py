@@ -36,7 +36,7 @@ def prepare(wanted: tuple[str, ...]) -> None:
 def lock_in(terms: Terms) -> dict[str, Any]:
     """Apply the layers that a worker does not inherit, as far as the kernel has them. Return the protections
     in force, as the fields of `grader.report.Isolation`."""
-    limited = "limits" in terms.layers and limits.restrict(terms.gpu)
+    limited = "limits" in terms.layers and limits.restrict(terms.gpu, terms.memory)
     abi = _apply_landlock(terms) if "landlock" in terms.layers else 0
     filtered = "seccomp" in terms.layers and _apply_seccomp(terms.gpu)
     return {"process": True, "landlock_abi": abi, "seccomp": filtered, "limits": limited, "gpu": terms.gpu}

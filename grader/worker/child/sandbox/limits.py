@@ -10,8 +10,8 @@ import sys
 from functools import cache
 
 from grader.worker.protocol import channel
+from grader.worker.protocol.messages import MEMORY
 
-MEMORY = 2 * 2**30  # bytes of address space in addition to that of the fork server
 FILE = 16 * 2**20  # bytes of one file
 DESCRIPTORS = 256
 SECONDS = 300  # of CPU time, so that a worker ends even if its grader was stopped
@@ -29,14 +29,14 @@ def prepare() -> None:
         _set({r.RLIMIT_SIGPENDING: 0})  # waiting signals are counted over all processes of a user
 
 
-def restrict(gpu: bool = False) -> bool:
+def restrict(gpu: bool = False, memory: int = MEMORY) -> bool:
     """Set the limits of one worker, and return True if they are in force. They are left out on a GPU, because
     a CUDA context reserves much more address space than it uses and starts threads."""
     if sys.platform == "win32" or gpu or not inherited():
         return False
     import resource as r
 
-    _set({r.RLIMIT_AS: inherited() + MEMORY})
+    _set({r.RLIMIT_AS: inherited() + memory})
     if "linux" in sys.platform:
         _set({r.RLIMIT_NPROC: 0})  # no more processes or threads, unless the user is root
     return True

@@ -1,0 +1,189 @@
+"""Answer questions about a text that a student wrote, as plain data that JSON can hold.
+
+A question has a name, its arguments, and the bytes that were handed in. `answered` is what a child process
+does with a frame of the trusted end.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from grader.reading import drafts, forms, looks, parts, places, rules, shape
+from grader.reading.cells import answer_in, answered_in, cells_in, is_stub
+from grader.reading.source import Refused, decoded, parsed, tree_of
+
+QUESTION = b'{"ask":'  # how the header of a frame with a question begins
+#: Of a source that the diagnosis may work on: what it does takes a small part of its own limits then.
+PLAIN_NODES, PLAIN_DEPTH, PLAIN_SECONDS = 40_000, 100, 1.0
+PLAIN_INTEGER = 1 << 1024
+Answer = dict[str, Any]
+#: What is known of a kata, by the names of the fields of `KataInfo`.
+KataFacts = Mapping[str, Any]
+
+
+def read(
+    data: bytes,
+    *,
+    label: str,
+    kata: KataFacts,
+    notebook: bool = False,
+    text: bool = False,
+    stub: str = "",
+) -> tuple[Answer, str]:
+    """Return what is known of an answer to a kata, and its source. The data are a Python file, a `notebook`
+    of which one cell counts, or a `text` that an editor holds, in UTF-8. With a `stub`, the shape of the rest
+    is looked up too. Raises Refused."""
+    if text:
+        source = data.decode("utf-8", "surrogatepass")
+        decoded(source.encode("ascii", "replace"), label)  # an encoding that Python does not know
+    elif notebook:
+        source = answer_in(cells_in(data, label), kata["name"], label)
+        label = f"{label} (cell {kata['name']})"
+    else:
+        source = decoded(data, label)
+    began = time.process_time()
+    tree = parsed(source, label)
+    seconds = time.process_time() - began
+    found: Answer = {
+        "library": parts.library_of(tree, kata["library"], kata["libraries"]),
+        "begun": _is_begun(tree, kata),
+        "unwritten": {
+            n: [r.start, r.stop] for n, r in parts.unwritten_parts(tree, kata["entry_points"]).items()
+        },
+        "words": {name: parts.written_answer(tree, source, name) for name in kata["written"]},
+        "plain": seconds <= PLAIN_SECONDS and _is_plain(tree),
+    }
+    wrong = kata["ships_wrong_code"]
+    found["touched"] = shape.text_digest(source) != wrong if wrong else found["begun"]
+    found["code_digest"] = shape.code_digest(tree)
+    if stub:
+        with suppress(ValueError, RecursionError):  # nested too deeply, or with an integer too long
+            found["shape"], found["tokens"] = shape.shape(tree, ast.parse(stub))
+    return found, source
+
+
+def _is_begun(tree: ast.Module, kata: KataFacts) -> bool:
+    """Return whether a function is written, or every question has an answer."""
+    if kata["questions"]:
+        return not {*kata["entry_points"], *kata["written"]} <= {*parts.open_questions(tree)}
+    return not {*kata["entry_points"]} <= parts.unwritten_parts(tree, kata["entry_points"]).keys()
+
+
+def _is_plain(tree: ast.Module) -> bool:
+    """Return whether a tree is small, not deep, and has no very large integer."""
+    level: list[ast.AST] = [tree]
+    nodes = depth = 0
+    while level:
+        nodes, depth = nodes + len(level), depth + 1
+        if nodes > PLAIN_NODES or depth > PLAIN_DEPTH or any(map(_is_large, level)):
+            return False
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return True
+
+
+def _is_large(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value > PLAIN_INTEGER
+
+
+def cell(data: bytes, *, label: str, name: str) -> tuple[Answer, str]:
+    """Return the code of the cell of a notebook that answers a kata."""
+    return {}, answer_in(cells_in(data, label), name, label)
+
+
+def katas(data: bytes, *, label: str, names: list[str]) -> tuple[list[str], str]:
+    """Return which of the katas a notebook answers."""
+    return answered_in(cells_in(data, label), names), ""
+
+
+def uses(data: bytes, *, names: list[str], methods: bool = False) -> tuple[list[tuple[str, int]], str]:
+    """Return the first of the library functions that a source uses, and its line, if it uses one."""
+    tree = tree_of(_text(data))
+    used = rules.first_use(tree, names, methods) if tree else None
+    return ([used] if used else []), ""
+
+
+def seeks(data: bytes) -> tuple[list[tuple[int, str]], str]:
+    """Return the lines in which a source looks at the judge."""
+    tree = tree_of(data.decode("utf-8", "replace"))
+    return (looks.looks(tree) if tree else []), ""
+
+
+def statement(data: bytes) -> tuple[list[tuple[str, int]], str]:
+    """Return the docstring of a source and its last line, if it has one."""
+    tree = tree_of(_text(data))
+    text = ast.get_docstring(tree) if tree else None
+    return ([(text, tree.body[0].end_lineno or 0)] if tree and text is not None else []), ""
+
+
+def bound(data: bytes, *, names: list[str]) -> tuple[dict[str, tuple[int, int, int]], str]:
+    """Return where names are bound at the top of a source."""
+    source = _text(data)
+    tree = tree_of(source)
+    return (places.bound(tree, source, names) if tree else {}), ""
+
+
+def fields(data: bytes) -> tuple[list[forms.Field], str]:
+    """Return the constants of a page of questions."""
+    return forms.fields(_text(data)), ""
+
+
+def fill(data: bytes, *, name: str, value: str) -> tuple[Answer, str]:
+    """Return a page of questions with another value of a constant."""
+    return {}, forms.filled(_text(data), name, value)
+
+
+def draft(data: bytes, *, names: list[str], name: str, todo: str) -> tuple[tuple[str, str], str]:
+    """Return the draft of a mistake, and what is left out."""
+    return drafts.draft(parsed(_text(data), "The file"), names, name, todo), ""
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def blank(data: bytes) -> tuple[bool, str]:
+    """Return whether nothing is written in a source yet."""
+    return is_stub(_text(data)), ""
+
+
+QUESTIONS: Mapping[str, Callable[..., tuple[Any, str]]] = {
+    function.__name__: function
+    for function in (read, cell, katas, uses, seeks, statement, blank, bound, fields, fill, draft)
+}
+
+
+def answered(header: bytes, data: bytes) -> tuple[bytes, bytes]:
+    """Return the answer to the question in a frame as the header and the body of another one. A question that
+    takes more seconds than the frame allows ends this process."""
+    asked = json.loads(header)
+    try:
+        with _limited(asked["seconds"]):
+            answer, source = QUESTIONS[asked["ask"]](data, **asked["given"])
+            found = {"answer": answer}
+    except Refused as refused:
+        found, source = {"refused": [str(refused), refused.excerpt, refused.unread]}, ""
+    except MemoryError:
+        found, source = {"spent": "memory"}, ""
+    except (RecursionError, ValueError):  # Python writes no integer of more than 4,300 digits
+        found, source = {"spent": "depth"}, ""
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace"), source.encode("utf-8", "surrogatepass")
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """End this process after so many seconds of CPU time in the block. Windows has no such timer:
+    there the trusted end waits for a limited time."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, 0)

@@ -1,0 +1,188 @@
+"""Ask a child process about a text that a student wrote, and hold its answer.
+
+Trusted code parses no such text itself: the text may be made to take hours, all memory or all of the stack.
+A reader takes at most 20 seconds of CPU time and 512 MiB for one text, in the sandbox of a worker.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from grader.processes import ending
+from grader.reading.source import Refused
+from grader.worker.protocol.channel import Channel, ChannelClosed, Flooded, Malformed, TimedOut
+from grader.worker.protocol.messages import ALL, READING, Terms, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SECONDS = 20.0  # of CPU time for one text, after which the child ends
+WALL_SECONDS = 200.0  # the same on the clock, on a busy machine or without a timer
+FIRST_NONCE = 1 << 40  # no call of a worker has such a number
+
+Name = Annotated[str, msgspec.Meta(max_length=2_000)]
+Line = Annotated[int, msgspec.Meta(ge=0, le=1 << 21)]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an answer that is valid Python: the library that it is judged in; whether it is begun,
+    and differs from the stub; the lines of its unwritten parts, from the first to the one after the last; its
+    written answers; whether the diagnosis may work on it (`plain`); a digest of its code, which comments,
+    layout and docstrings do not change; and its shape, if a stub was sent. The shape is empty for a source
+    that is nested too deeply."""
+
+    library: str
+    begun: bool
+    touched: bool
+    unwritten: Annotated[dict[Name, tuple[Line, Line]], msgspec.Meta(max_length=1_000)] = {}
+    words: Annotated[dict[Name, str], msgspec.Meta(max_length=1_000)] = {}
+    plain: bool = False
+    code_digest: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    shape: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    tokens: int = 0
+
+
+Found = TypeVar("Found")
+
+
+class Reply(msgspec.Struct, Generic[Found]):
+    """The header of an answer: the `answer`; or why the text is refused, the line in question, and whether
+    that says nothing about the code; or what was `spent`."""
+
+    answer: Found | None = None
+    refused: tuple[str, str, bool] | None = None
+    spent: str = ""
+
+
+SPENT = {
+    "time": f"reading it takes more than {SECONDS:g} seconds of computing",
+    "memory": f"reading it takes more than {READING >> 20} MiB of memory, or it is nested too deeply",
+    "depth": "it is nested too deeply, or holds an integer of thousands of digits",
+    "": "the process that read it has ended",
+}
+
+
+class Child(Protocol):
+    """A process that answers questions on a channel."""
+
+    channel: Channel
+
+    def kill(self) -> None:
+        """End the process."""
+
+
+class Reader:
+    """Asks one child process after another: a child is replaced when it was lost. Threads may share it."""
+
+    def __init__(self) -> None:
+        self.child: Child | None = None
+        self.owner = 0  # the process that has started the child: a fork must not use its channel
+        self._has_answered = False
+        self._nonces = itertools.count(FIRST_NONCE)
+        self.lock = threading.RLock()
+
+    def ask(self, question: str, kind: type[Found], data: bytes, **given: Any) -> tuple[Found, str]:
+        """Return the answer to a question of `grader.reading.answers`, and a source that comes with it.
+        Raises Refused, `unread` if the text could not be read within the limits."""
+        header = msgspec.json.encode({"ask": question, "given": given, "seconds": SECONDS})
+        with self.lock:
+            began, may_be_innocent = time.monotonic(), self._has_answered
+            try:
+                reply, body = self._exchange(header, data)
+            except (ChannelClosed, TimedOut, Flooded, Malformed):
+                seconds = time.monotonic() - began
+                self.close()
+                if may_be_innocent and seconds < SECONDS:  # the texts before may have taken its memory
+                    return self.ask(question, kind, data, **given)
+                raise _spent("time" if seconds >= SECONDS else "", given) from None
+        try:
+            found = msgspec.json.decode(reply, type=Reply[kind])  # type: ignore[valid-type]
+        except msgspec.MsgspecError:
+            raise _spent("", given) from None
+        if found.refused is not None:
+            raise Refused(*found.refused)
+        if found.spent == "memory":
+            self.close()
+            if may_be_innocent:
+                return self.ask(question, kind, data, **given)
+        if found.spent:
+            raise _spent(found.spent, given)
+        return found.answer, body.decode("utf-8", "surrogatepass")  # type: ignore[return-value]
+
+    def _exchange(self, header: bytes, data: bytes) -> tuple[bytes, bytearray]:
+        """Return header and body of the child's answer. Raises what the channel raises."""
+        if self.child is None or self.owner != os.getpid():
+            self.child, self.owner, self._has_answered = self.start(), os.getpid(), False
+        deadline, nonce, channel = time.monotonic() + WALL_SECONDS, next(self._nonces), self.child.channel
+        channel.send(header, [data], nonce, deadline)
+        reply, body, received = channel.receive(deadline)
+        if received != nonce:
+            raise Malformed("it does not belong to this question")
+        self._has_answered = True
+        return reply, body
+
+    def start(self) -> Child:
+        """Start a child; a reader that subclasses this one may have another kind."""
+        return _Interpreter()
+
+    def close(self) -> None:
+        """End the child, if this process has started one."""
+        child, self.child, self._has_answered = self.child, None, False
+        if child is not None and self.owner == os.getpid():
+            child.kill()
+
+
+def _spent(what: str, given: Mapping[str, Any]) -> Refused:
+    reason = SPENT.get(what, SPENT[""])
+    return Refused(f"{given.get('label', 'The text')} could not be judged: {reason}.", unread=True)
+
+
+class _Interpreter:
+    """A reader in a new interpreter, which imports no array library."""
+
+    def __init__(self) -> None:
+        terms = Terms("cpu", ALL, "", READING).message().decode()
+        command = ending.interpreter("grader.worker.child.reader", "main", terms)
+        self.channel, self._popen = spawned(command, environment())
+
+    def kill(self) -> None:
+        ending.end(self._popen.pid, self._has_ended, wait=0, ask=0)
+        self.channel.close()
+
+    def _has_ended(self, seconds: float) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            return self._popen.wait(seconds) is not None
+        return False
+
+
+def spawned(command: list[str], variables: dict[str, str] | None) -> tuple[Channel, subprocess.Popen[bytes]]:
+    """Start a process whose standard streams are a channel."""
+    pipe: Any = subprocess.PIPE
+    popen = subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=variables, start_new_session=True
+    )
+    assert popen.stdin
+    assert popen.stdout
+    assert popen.stderr
+    reader, writer, printed = (os.dup(s.fileno()) for s in (popen.stdout, popen.stdin, popen.stderr))
+    for stream in (popen.stdin, popen.stdout, popen.stderr):
+        stream.close()
+    return Channel(reader, writer, printed), popen
+
+
+@cache
+def reader() -> Reader:
+    """Return the reader of this process, which starts with its first question."""
+    found = Reader()
+    atexit.register(found.close)
+    return found
