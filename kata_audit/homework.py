@@ -6,7 +6,6 @@ cells that a driver runs in order. Nothing of a homework is run here. What canno
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import json
 import os
@@ -19,8 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+import msgspec
+
 from grader.course.files import Folder, NotReadable, read_file, shorten, text_of
 from grader.errors import CourseError, reason_of
+from grader.reading.source import Refused
+from grader.worker.reader import reader
 
 #: Folders that no run needs.
 LEFT_OUT = (".git", "__pycache__", ".venv", "venv", "node_modules", ".ipynb_checkpoints", ".pytest_cache")
@@ -327,13 +330,26 @@ def _plain_line(line: str) -> str:
     return f"{indent}pass  # {line.strip()}" if line.lstrip()[:1] in ("%", "!") else line
 
 
-def defines(source: str) -> list[str]:
-    """Return the names of the functions and classes that a source defines."""
+class Outline(msgspec.Struct, frozen=True):
+    """What a file of a homework defines; the names of modules that each import may mean, with the number of
+    dots before them; and why it is no Python, or cannot be read."""
+
+    defines: tuple[str, ...] = ()
+    imports: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    problem: str = ""
+
+
+def outline_of(source: str) -> Outline:
+    """Return the outline of a source, which a reader has parsed."""
     try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        return reader().ask("outline", Outline, source.encode("utf-8", "surrogatepass"))[0]
+    except Refused as refused:
+        return Outline(problem=str(refused).partition(": ")[2])
+
+
+def defines(source: str) -> tuple[str, ...]:
+    """Return the names of the functions and classes that a source defines."""
+    return outline_of(source).defines
 
 
 def _with_cells(folder: Path, at: str, cells: Cells) -> Homework:
@@ -431,18 +447,9 @@ def _stub_of(folder: Path, solution: Path, source: str) -> Path | None:
 
 def _imported(file: Path, folder: Path) -> Iterator[Path]:
     """Yield the files of a homework that a file of it imports."""
-    try:
-        tree = ast.parse(text_of(file))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        names, places = [], [file.parent, folder, folder / "src"]
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            names = [module, *(f"{module}.{alias.name}".strip(".") for alias in node.names)]
-            places = [[file, *file.parents][node.level]] if node.level else places
+    for level, names in outline_of(text_of(file)).imports:
+        above = [file, *file.parents][: level + 1]
+        places = above[-1:] if level else [file.parent, folder, folder / "src"]
         for place in places:
             for inner in (name.replace(".", "/") for name in names if name):
                 for path in (place / f"{inner}.py", place / inner / "__init__.py"):
@@ -526,17 +533,13 @@ def source_of(path: Path, is_named: bool = False) -> str:
     """Return the source in a file; a link is followed only if the file `is_named`. Raises CourseError."""
     try:
         source = read_file(path, follows_links=is_named).decode()
-        ast.parse(source)
     except OSError as error:
         what = unreadable(shorten(path), error)
         raise CourseError(f"{what}; --solution FILE names another one.") from None
     except UnicodeDecodeError as error:
         raise CourseError(f"{shorten(path)} cannot be read: {error}.") from None
-    except SyntaxError as error:
-        line = f" (line {error.lineno})" if error.lineno else ""
-        raise CourseError(f"{shorten(path)} is no Python: {error.msg}{line}.") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise CourseError(f"{shorten(path)} is no Python: {error}.") from None
+    if problem := outline_of(source).problem:
+        raise CourseError(f"{shorten(path)} is no Python: {problem.rstrip('.')}.")
     return source
 
 

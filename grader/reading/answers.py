@@ -128,6 +128,25 @@ def bound(data: bytes, *, names: list[str]) -> tuple[dict[str, tuple[int, int, i
     return (places.bound(tree, source, names) if tree else {}), ""
 
 
+def outline(data: bytes) -> tuple[Answer, str]:
+    """Return what a file of a homework defines and imports, and why it is no Python."""
+    source = _text(data)
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        line = f" (line {error.lineno})" if error.lineno else ""
+        return {"problem": f"{error.msg}{line}"}, ""
+    except (ValueError, RecursionError) as error:
+        return {"problem": str(error)}, ""
+    return {"defines": places.defined(tree), "imports": [*places.imported(tree)]}, ""
+
+
+def docstrings(data: bytes) -> tuple[list[tuple[int, int]], str]:
+    """Return the first and the last line of each docstring of a source."""
+    tree = tree_of(_text(data))
+    return ([*places.documented(tree)] if tree else []), ""
+
+
 def fields(data: bytes) -> tuple[list[forms.Field], str]:
     """Return the constants of a page of questions."""
     return forms.fields(_text(data)), ""
@@ -154,7 +173,9 @@ def blank(data: bytes) -> tuple[bool, str]:
 
 QUESTIONS: Mapping[str, Callable[..., tuple[Any, str]]] = {
     function.__name__: function
-    for function in (read, cell, katas, uses, seeks, statement, blank, bound, fields, fill, draft)
+    for function in (
+        *(read, cell, katas, uses, seeks, statement, blank, bound, outline, docstrings, fields, fill, draft),
+    )
 }
 
 

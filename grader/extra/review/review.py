@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from datetime import date
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import text_of
 from grader.course.state import BEST, CourseState, KataState, Versions
-from grader.course.submission import SubmissionRejected, decoded, parse
+from grader.course.submission import SubmissionRejected, ask, decoded, encoded, parse
 from grader.extra.review import schedule
 from grader.extra.review.faults import Fault, choose
 from grader.extra.review.schedule import Outcome, in_words
@@ -121,10 +120,9 @@ def answer_of(course: Course, info: KataInfo) -> str:
 def numbers_of(source: str, span: range | None = None) -> list[int]:
     """Return the numbers of the lines of an answer that are shown: no docstrings; those in `span`, or all."""
     lines, hidden = source.split("\n"), set[int]()
-    for node in ast.walk(ast.parse(source)):
-        body = getattr(node, "body", None)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) and body:
-            hidden |= set(range(body[0].lineno, (body[0].end_lineno or 0) + 1))
+    with suppress(SubmissionRejected):
+        for first, last in ask("docstrings", list[tuple[int, int]], encoded(source))[0]:
+            hidden |= set(range(first, last + 1))
     shown = [number for number in span or range(1, len(lines) + 1) if number not in hidden]
     while shown and not lines[shown[0] - 1].strip():
         shown = shown[1:]
