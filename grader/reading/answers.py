@@ -7,11 +7,13 @@ does with a frame of the trusted end.
 from __future__ import annotations
 
 import ast
+import difflib
 import json
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Any
 
 from grader.reading import drafts, forms, looks, parts, places, rules, shape
@@ -147,6 +149,12 @@ def docstrings(data: bytes) -> tuple[list[tuple[int, int]], str]:
     return ([*places.documented(tree)] if tree else []), ""
 
 
+def difference(data: bytes, *, after: str, most: int) -> tuple[list[str], str]:
+    """Return the first lines of the difference between a source and what it became."""
+    lines = difflib.unified_diff(_text(data).splitlines(), after.splitlines(), lineterm="")
+    return [*islice(lines, 2, most)], ""
+
+
 def fields(data: bytes) -> tuple[list[forms.Field], str]:
     """Return the constants of a page of questions."""
     return forms.fields(_text(data)), ""
@@ -174,7 +182,22 @@ def blank(data: bytes) -> tuple[bool, str]:
 QUESTIONS: Mapping[str, Callable[..., tuple[Any, str]]] = {
     function.__name__: function
     for function in (
-        *(read, cell, katas, uses, seeks, statement, blank, bound, outline, docstrings, fields, fill, draft),
+        *(
+            read,
+            cell,
+            katas,
+            uses,
+            seeks,
+            statement,
+            blank,
+            bound,
+            outline,
+            docstrings,
+            difference,
+            fields,
+            fill,
+            draft,
+        ),
     )
 }
 

@@ -322,7 +322,7 @@ def test_terms_travel():
 def test_a_kernel_with_nothing_is_a_plain_process_and_said_to_be(monkeypatch):
     monkeypatch.setattr(landlock, "version", lambda: 0)
     monkeypatch.setattr(seccomp, "available", lambda: False)
-    monkeypatch.setattr(limits, "restrict", lambda _gpu: False)
+    monkeypatch.setattr(limits, "restrict", lambda *_: False)
     apply._version.cache_clear()
     held = apply.lock_in(Terms())
     apply._version.cache_clear()
@@ -336,7 +336,7 @@ def test_a_container_that_forbids_the_sandbox_is_said_to_have_none(monkeypatch):
     monkeypatch.setattr(landlock, "version", lambda: 7)
     monkeypatch.setattr(landlock, "restrict", refuse)
     monkeypatch.setattr(seccomp, "restrict", refuse)
-    monkeypatch.setattr(limits, "restrict", lambda _gpu: True)
+    monkeypatch.setattr(limits, "restrict", lambda *_: True)
     apply._version.cache_clear()
     held = apply.lock_in(Terms())
     apply._version.cache_clear()

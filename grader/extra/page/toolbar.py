@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import datetime
@@ -14,6 +13,7 @@ from nicegui.events import CodeMirrorFocusChangeEventArguments
 from grader.course.catalog import KataInfo
 from grader.course.files import from_here
 from grader.course.state import BEST, next_hint, next_number, stub_source
+from grader.course.submission import SubmissionRejected, ask, encoded
 from grader.extra.page.editor import Editor
 from grader.extra.page.messages import Dropped, Tried
 from grader.extra.page.workplace import Version, Workplace, focus_on, leave_editor
@@ -200,10 +200,14 @@ class Toolbar:
 
     def _compare(self, shown: ui.html, source: str) -> None:
         """Show how the file differs from a version, or hide it again."""
-        lines = list(difflib.unified_diff(source.splitlines(), self.text().splitlines(), "", "", lineterm=""))
-        shown.content = (
-            "" if shown.content else pages.fill(TEMPLATES / "diff.html", lines=lines[2:MOST_LINES])
-        )
+        if shown.content:
+            shown.content = ""
+            return
+        try:
+            lines, _ = ask("difference", list[str], encoded(source), after=self.text(), most=MOST_LINES)
+        except SubmissionRejected as refused:
+            lines = [str(refused)]
+        shown.content = pages.fill(TEMPLATES / "diff.html", lines=lines)
 
     def best(self) -> None:
         self._bring(self.place.versions.kept(BEST, self.info), "best version")

@@ -1,0 +1,175 @@
+"""Every place of the project that parses, tokenizes or matches a text, with the process that it runs in.
+
+A text can be made that takes hours, all memory or all of the stack of Python's parser, of `ast.unparse`, of a
+pattern or of `difflib`. No such place works on a whole text of a student's in a process that keeps points, or
+that serves a page, an editor or an assistant: those ask a reader. `benchmarks/readers.py` measures the worst
+texts. Git has a test of its own.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ("ast", "tokenize", "re", "difflib")
+RUN = ("compile", "exec", "eval")
+
+READER = "a reader or a worker that has loaded nothing, with 20 seconds and 512 MiB; a student's text"
+WORKER = "the worker, in its sandbox; a student's text"
+JUDGE = "a process that judges, under its limits; a student's text, if its record is plain"
+ANSWERS = "a process that judges, under its limits; what the worker answers, cut to the limits of a frame"
+REPORT = "any; the report, which is bounded"
+COURSE = "any; the course's own files"
+AUTHOR = "the commands of an instructor; the course's own files"
+NAMES = "the process of a class; names of files, each of at most 255 bytes or 100 levels, and numbers in them"
+TABLES = "the process of a class; the instructor's own tables and policy"
+MINE = "the student's own command, or the page's judge; the student's own text that has passed, or is typed"
+HOMEWORK = "the audit; a homework that is copied, or what its forks answer, after a reader has parsed it"
+
+#: By module: what it uses, and the process and the text.
+PLACES = {
+    "grader/checks/runner": ("re", ANSWERS),
+    "grader/cli/console": ("re", REPORT),
+    "grader/cli/grade": ("difflib", "the student's own command; a word of the command line"),
+    "grader/cli/practice": ("ast", COURSE),
+    "grader/course/catalog": ("ast difflib re", COURSE),
+    "grader/course/files": ("ast re", COURSE),
+    "grader/course/known_solutions": ("ast compile difflib exec re", COURSE),
+    "grader/course/mistake_edits": ("ast difflib re", COURSE),
+    "grader/course/state": ("difflib", "the student's own command; 20,000 characters of a statement"),
+    "grader/course/syllabus": ("re", COURSE),
+    "grader/course/torch_words": ("re", "any; a statement, or a report, which is bounded"),
+    "grader/diagnosis/known_mistakes": ("compile re", JUDGE),
+    "grader/diagnosis/repair": ("ast re", JUDGE),
+    "grader/drawing/__init__": ("re", COURSE),
+    "grader/drawing/statement": ("re", COURSE),
+    "grader/edits/additions": ("ast re", JUDGE),
+    "grader/edits/candidates": ("ast", JUDGE),
+    "grader/edits/context": ("ast", JUDGE),
+    "grader/edits/expression_operators": ("ast", JUDGE),
+    "grader/edits/state_operators": ("ast re", JUDGE),
+    "grader/edits/walk": ("ast difflib", JUDGE),
+    "grader/extra/authoring/mutation/strength": ("ast re", AUTHOR),
+    "grader/extra/authoring/preview": ("ast re", AUTHOR),
+    "grader/extra/authoring/release/repository": ("ast re", AUTHOR),
+    "grader/extra/authoring/renaming": ("ast re", AUTHOR),
+    "grader/extra/authoring/scaffold/imported": ("ast re", AUTHOR),
+    "grader/extra/authoring/scaffold/signatures": ("ast re", AUTHOR),
+    "grader/extra/authoring/scaffold/writer": ("ast difflib re", AUTHOR),
+    "grader/extra/authoring/verify/judged": ("re", AUTHOR),
+    "grader/extra/authoring/verify/static_checks": ("ast re", AUTHOR),
+    "grader/extra/classroom/collector": ("re", NAMES),
+    "grader/extra/classroom/files": ("ast re", "the process of a class; a stub of the course, and names"),
+    "grader/extra/classroom/platform_filenames": ("re", NAMES),
+    "grader/extra/classroom/policy": ("difflib re", TABLES),
+    "grader/extra/classroom/roster": ("re", TABLES),
+    "grader/extra/classroom/times": ("re", "the process of a class; a line of what Git says"),
+    "grader/extra/lsp/findings": ("re", "the language server; a line of a text that is open, or a report"),
+    "grader/extra/notebooks/notebook": ("ast re", AUTHOR),
+    "grader/extra/page/formulas": ("re", COURSE),
+    "grader/extra/page/judge": ("ast", "the page's judge; at most 64 KiB that the student has typed"),
+    "grader/extra/page/server": ("re", "the page; an address"),
+    "grader/extra/page/statement_view": ("re", COURSE),
+    "grader/extra/review/faults": ("ast re", MINE),
+    "grader/extra/review/laws": ("ast", MINE),
+    "grader/extra/review/versions": ("ast", MINE),
+    "grader/formats/account": ("re", REPORT),
+    "grader/grading/easier_case": ("re", ANSWERS),
+    "grader/grading/missing_return": ("ast", JUDGE),
+    "grader/grading/report_builder": ("re", ANSWERS),
+    "grader/grading/snippet": ("ast re", JUDGE),
+    "grader/grading/submission_run": (
+        "difflib re",
+        "a process that judges; names of a student's functions",
+    ),
+    "grader/reading/answers": ("ast difflib", READER),
+    "grader/reading/cells": ("re", READER),
+    "grader/reading/drafts": ("ast", READER),
+    "grader/reading/forms": ("ast", READER),
+    "grader/reading/looks": ("ast", READER),
+    "grader/reading/parts": ("ast", READER),
+    "grader/reading/places": ("ast re", READER),
+    "grader/reading/rules": ("ast", READER),
+    "grader/reading/shape": ("ast", READER),
+    "grader/reading/source": (
+        "ast re tokenize",
+        f"{READER}; two lines of it elsewhere",
+    ),
+    "grader/report_texts": ("re", REPORT),
+    "grader/worker/child/executor": ("compile exec", WORKER),
+    "grader/worker/child/fake_device": ("re", WORKER),
+    "grader/worker/child/instrumentation": ("re", WORKER),
+    "grader/worker/child/on_fake_device": ("re", WORKER),
+    "grader/worker/client": ("re", ANSWERS),
+    "grader/worker/fork_server": ("re", ANSWERS),
+    "grader/worker/protocol/codec": ("re", ANSWERS),
+    "kata_audit/audit": ("ast re", HOMEWORK),
+    "kata_audit/drafting": ("ast", HOMEWORK),
+    "kata_audit/driver": ("ast compile eval exec re", "a fork that is confined; the tests of a homework"),
+    "kata_audit/homework": ("re", HOMEWORK),
+    "kata_audit/report": ("re", HOMEWORK),
+    "kata_audit/search": ("re", HOMEWORK),
+    "kata_audit/versions": ("ast", "a process of a version, which is confined; its source"),
+    "kata_audit/writing": ("ast re", HOMEWORK),
+    "see/speech/grammar": ("re", COURSE),
+    "see/speech/train": ("re", COURSE),
+}
+#: Who calls the functions of a reader itself, and on what. All others ask a child process.
+CALLERS = {
+    "grader/course/files": "decodes",
+    "grader/course/submission": "decodes",
+    "grader/diagnosis/repair": "a judging process, on a candidate of a plain text",
+    "grader/extra/authoring/release/repository": "a digest of the text",
+    "grader/extra/authoring/verify/static_checks": "the course's own files",
+    "grader/extra/classroom/judge_seekers": "words that are looked for in the bytes",
+    "grader/extra/notebooks/autograding": "the names of cells, and the words of `%grade`",
+    "grader/extra/notebooks/magics": "the student's own kernel",
+    "grader/worker/child/main": "the worker, before it has loaded anything",
+    "grader/worker/child/reader": "the reader",
+    "grader/worker/reader": "an error of the reader",
+    "kata_audit/homework": "an error of the reader",
+}
+
+
+def modules():
+    """Return the syntax trees of the project's modules, by name."""
+    files = [file for top in ("grader", "kata_audit", "see") for file in (ROOT / top).rglob("*.py")]
+    return {file.relative_to(ROOT).with_suffix("").as_posix(): ast.parse(file.read_text()) for file in files}
+
+
+def uses(tree):
+    """Return what a module uses of the tools that parse, match or run a text."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & {*TOOLS}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module} & {*TOOLS}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found |= {node.func.id} & {*RUN}
+    return " ".join(sorted(found))
+
+
+def test_every_place_that_parses_or_matches_a_text_is_listed_with_its_process():
+    found = {name: used for name, tree in modules().items() if (used := uses(tree))}
+    assert found == {name: used for name, (used, _) in PLACES.items()}
+
+
+def test_who_calls_the_functions_of_a_reader_itself_is_listed():
+    found = {
+        name
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        if (node.module or "").startswith("grader.reading") and not name.startswith("grader/reading/")
+    }
+    assert found == CALLERS.keys()
+
+
+@pytest.mark.parametrize(
+    ("source", "used"),
+    [("import ast, os", "ast"), ("from re import sub", "re"), ("eval(x)", "eval"), ("re.compile('a')", "")],
+)
+def test_what_a_module_uses_is_seen(source, used):
+    assert uses(ast.parse(source)) == used
