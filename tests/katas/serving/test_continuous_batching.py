@@ -273,6 +273,13 @@ def an_eos_of_zero():
 
 
 @KATA.example
+def an_eos_of_a_large_vocabulary():
+    """Ids as those of a tokenizer; equal ints above 256 are no one object."""
+    requests = [(0, [40_000, 1_000], 4), (1, [50_256, 700], 3)]
+    return {"table": [700, 50_256, 40_000, 1_000], "requests": requests, "token_budget": 3, "eos_id": 50_256}
+
+
+@KATA.example
 def the_last_comes_first():
     """Of two that arrive together, the one that stands first in the list has the longer and larger prompt."""
     return pinned([(2, [3, 1], 2), (0, [5, 4, 5, 4, 5], 2), (0, [1, 2], 3)], 3, seed=6)

@@ -472,6 +472,10 @@ def test_refused_insert_evicts_nothing(student):
     expect.equal(cache.num_tokens, 3, "num_tokens after inserts were refused")
     expect.equal(list(cache.match([3])), [20], "the list of values that match([3]) returns")
     expect.equal(list(cache.match([1, 2])), [10, 11], "the list of values that match([1, 2]) returns")
+    expect.refuses(
+        cache.insert, [1, 6, 7, 8], [0] * 4, why="the locked [1, 2] stays, and four exceed the room"
+    )
+    expect.equal(list(cache.match([1, 2])), [10, 11], "the list of values that match([1, 2]) returns")
     cache.unlock(number)
     why = "the tokens that are held stay, and five exceed the capacity"
     expect.refuses(cache.insert, [1, 2, 5, 6, 7], [0] * 5, why=why)
@@ -479,6 +483,8 @@ def test_refused_insert_evicts_nothing(student):
     expect.equal(list(cache.match([3])), [20], "the list of values that match([3]) returns")
     expect.equal(list(cache.match([1, 2])), [10, 11], "the list of values that match([1, 2]) returns")
     expect.equal(answer_of_insert(cache, [1, 2, 5, 6], [0, 0, 30, 31]), (2, [20]), "insert([1, 2, 5, 6], …)")
+    _, evicted = answer_of_insert(cache, [7, 8, 9, 9], [40, 41, 42, 43])
+    expect.equal(sorted(evicted), [10, 11, 30, 31], "the sorted list of what a whole new sequence evicts")
 
 
 @KATA.law(points=0.5)
@@ -495,7 +501,11 @@ def test_refuses_numbers_that_are_not_living(student):
     expect.refuses(cache.unlock, number, why="this number was unlocked before")
     expect.refuses(cache.unlock, max(number, other) + 1000, why="this number was never given")
     expect.refuses(cache.insert, [5, 6], [0, 0], why="the other lock is living")
+    third = cache.lock([1])
+    told = f"Living locks must have different numbers; a third one has {third}, as one that is living."
+    expect.true(type(third) is int and third != other, told)
     cache.unlock(other)
+    cache.unlock(third)
     expect.equal(answer_of_insert(cache, [5, 6], [20, 21]), (0, [10]), "insert([5, 6], …)")
 
 

@@ -353,6 +353,12 @@ def scripts():
 
 
 @KATA.example
+def a_typographic_apostrophe():
+    """It begins no contraction."""
+    return to_cut("it\u2019s we\u2019ll don\u2019t")
+
+
+@KATA.example
 def shorter_token_first():
     return to_cut("<|end|><|end|>a<|end|>", ["<|end|>", "<|end|><|end|>"])
 

@@ -126,6 +126,23 @@ def lam_left_out():
     return {**printed(False, False, False), "options": {"gamma": 0.5}}
 
 
+@KATA.example
+def gamma_of_0():
+    """Nothing that follows counts."""
+    return {**printed(False, False, False), "options": {"gamma": 0.0, "lam": 0.5}}
+
+
+@KATA.example
+def lam_of_0():
+    """One step counts, and the value behind it."""
+    return {**printed(False, True, False), "options": {"gamma": 0.5, "lam": 0.0}}
+
+
+@KATA.example
+def gamma_and_lam_of_1():
+    return {**printed(False, True, False), "options": {"gamma": 1.0, "lam": 1.0}}
+
+
 @KATA.observe
 def observe(student, rewards, values, dones, last_value, options):
     """The two results by name."""

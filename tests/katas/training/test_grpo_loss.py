@@ -133,6 +133,16 @@ def printed_without_the_divergence():
 
 
 @KATA.example
+def far_from_the_old_policy():
+    """Log-probabilities lie between -20 and 0, so their differences may be nearly 20."""
+    given = answers([[np.e**15, 1.0], [np.e**12.5, 1.0]], [[True, True], [True, True]], [-1, 2])
+    given["old_log_probs"] = given["old_log_probs"] - 14
+    given["log_probs"] = given["log_probs"] - 14
+    given["reference_log_probs"] = np.array([[-18.5, -2.0], [-0.5, -17.0]])
+    return {"rewards": np.array([[1.0, 0.0]]), **given, "options": {"clip": 0.2, "kl_weight": 0.5}}
+
+
+@KATA.example
 def printed_with_the_divergence():
     rewards = np.array([[1.0, 0.0, 0.0, 1.0], [3.0, 2.0, 2.0, 2.0]])
     return {"rewards": rewards, **answers(*PRINTED, clip=0.2, kl_weight=0.1)}

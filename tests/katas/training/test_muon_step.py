@@ -112,6 +112,20 @@ def all_arguments_left_out():
 
 
 @KATA.example
+def tiny():
+    """The root of the sum of squares may be 1e-8, and nothing is added to it."""
+    given = printed(2, [[1, 0], [0.5, 1]], [[0, 4], [3, 1]], [[3, 0], [0, 4]])
+    return {**given, "matrix": np.array([[3.0, 1.0], [0.0, 4.0]]) * 2.5e-9}
+
+
+@KATA.example
+def huge():
+    """The root of the sum of squares may be 1e8."""
+    given = printed(2, [[1, 0], [0.5, 1]], [[0, 4], [3, 1]], [[3, 0], [0, 4]])
+    return {**given, "matrix": np.array([[3.0, 1.0], [0.0, 4.0]]) * 1.5e7}
+
+
+@KATA.example
 def zeros():
     given = printed(2, [[1, 0], [0.5, 1]], [[0, 4], [3, 1]], [[3, 0], [0, 4]])
     return {**given, "matrix": np.zeros((2, 2))}
