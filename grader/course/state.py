@@ -19,7 +19,6 @@ import difflib
 import hashlib
 import json
 import os
-import subprocess
 import time
 import tomllib
 from collections.abc import Callable, Iterator
@@ -31,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from grader.course import submission
 from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo, shorten
 from grader.course.files import Folder, cache_folder, read_below, read_file, text_of
+from grader.course.git import NoAnswer, Repository
 from grader.course.submission import SubmissionRejected, decoded, library_of, parse, read_bytes
 from grader.course.torch_words import statement_in_torch, stub_in_torch, text_in_torch
 from grader.errors import reason_of, too_new
@@ -397,18 +397,16 @@ def _in_wheel(info: KataInfo) -> bytes | None:
 
 def _in_git(info: KataInfo, path: Path) -> bytes | None:
     """Return the last committed version of the file that is a stub."""
-    commits = (
-        _git(path, "log", f"--max-count={MOST_COMMITS}", "--format=%H", "--", path.name).decode().split()
-    )
-    versions = (_git(path, "show", f"{commit}:./{path.name}") for commit in commits)
-    return next((data for data in versions if data and is_untouched(info, data)), None)
-
-
-def _git(path: Path, *words: str) -> bytes:
-    """Return what Git prints in the folder of a file; nothing if it fails or is missing."""
-    with suppress(OSError):
-        return subprocess.run(["git", "-C", str(path.parent), *words], capture_output=True).stdout
-    return b""
+    with suppress(OSError, NoAnswer):
+        repository = Repository.around(path)
+        head, place = repository.head(), Path(os.path.abspath(path)).relative_to(repository.root).as_posix()
+        words = ("rev-list", f"--max-count={MOST_COMMITS}", head, "--", f":(literal){place}")
+        for commit in repository.ask(head, *words).decode().split():
+            with suppress(NoAnswer):  # the commit has removed the file
+                data = repository.ask(head, "cat-file", "blob", f"{commit}:{place}")
+                if is_untouched(info, data):
+                    return data
+    return None
 
 
 def course_statement(course: Course, info: KataInfo, versions: Versions) -> str:

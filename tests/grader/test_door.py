@@ -150,7 +150,7 @@ ELSEWHERE = {
     "extra/classroom/run.py": COURSE,
     "extra/classroom/collector.py": OWN_FOLDER + ", and copies the course's exercises there",
     "extra/classroom/task.py": COURSE,
-    "extra/classroom/times.py": "runs Git on a student's objects, in an empty repository that it has made",
+    "extra/classroom/times.py": "asks what a zip says of a time",
     "cli/keyboard.py": "asks how wide the terminal is",
     "cli/loop.py": "opens an editor",
     "cli/options.py": "asks how wide the terminal is",
@@ -161,7 +161,8 @@ ELSEWHERE = {
     "extra/authoring/release/starter.py": "packs and unpacks the course in the installed wheel",
     "course/archives.py": "is the door for zips",
     "course/files.py": "is the door",
-    "course/state.py": "reads the installed wheel, and asks Git in a student's own folder on the own machine",
+    "course/state.py": "reads the installed wheel",
+    "course/git.py": OWN_FOLDER + ", in which Git runs",
     "course/syllabus.py": COURSE,
     "formats/": "reads its templates",
     "extra/notebooks/magics.py": OWN_FOLDER + ", for `grade` in another process",
@@ -184,8 +185,6 @@ def openings(tree):
                 yield node.lineno, "open"
             case ast.Call(func=ast.Attribute(attr=name)) if name in METHODS | {"open"}:
                 yield node.lineno, f".{name}"
-            case ast.List(elts=[ast.Constant(value="git"), *_]):
-                yield node.lineno, "git"
 
 
 def test_nothing_opens_files_of_others_but_the_door():

@@ -307,21 +307,21 @@ def test_work_on_the_graded_branch_is_judged_whatever_else_there_is(graded, tmp_
 
 
 def test_a_branch_that_is_merged_or_holds_no_answers_is_no_other_work(tmp_path):
-    from grader.extra.classroom.times import Repository
+    from grader.extra.classroom.times import Commits
 
     (tmp_path / "ada").mkdir()
     on_another_branch(tmp_path / "ada")
-    assert Repository(tmp_path / "ada").other_branches() == ["my-work"]
+    assert Commits(tmp_path / "ada").other_branches() == ["my-work"]
     git(tmp_path / "ada", "pack-refs", "--all")
-    assert Repository(tmp_path / "ada").other_branches() == ["my-work"]
+    assert Commits(tmp_path / "ada").other_branches() == ["my-work"]
     git(tmp_path / "ada", "merge", "my-work")
-    assert Repository(tmp_path / "ada").other_branches() == []
+    assert Commits(tmp_path / "ada").other_branches() == []
     git(tmp_path / "ada", "checkout", "-b", "feedback")
     (tmp_path / "ada" / "feedback.html").write_text("x")
     git(tmp_path / "ada", "add", ".")
     git(tmp_path / "ada", "commit", "-m", "feedback")
     git(tmp_path / "ada", "checkout", "main")
-    assert Repository(tmp_path / "ada").other_branches() == []
+    assert Commits(tmp_path / "ada").other_branches() == []
 
 
 def test_the_terminal_says_how_many_could_not_be_judged(graded, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from grader.course.catalog import Course, CourseError
 from grader.extra.classroom.collector import Collector
 from grader.extra.classroom.policy import Override, Policy, read_policy
-from grader.extra.classroom.times import HandedIn, Repository, of_path, of_text
+from grader.extra.classroom.times import Commits, HandedIn, of_path, of_text
 from grader.report import CheckReport, KataReport
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,7 +116,7 @@ def test_a_time_that_no_calendar_has_is_a_wrong_clock_too(policy, repository):
     path = repository / "double.py"
     path.write_text("# far away")
     git(repository, "commit", "--all", "-m", "x", date="@99999999999 +0000")
-    times = {"double": Repository(repository).handed_in(path)}
+    times = {"double": Commits(repository).handed_in(path)}
     mark = marks(policy(TERMS), times, double=800).katas["double"]
     assert (mark.points, mark.is_open) == (800, True)
 
@@ -273,7 +273,7 @@ def repository(tmp_path):
 def test_the_last_commit_that_changed_a_file_counts(repository, packed):
     if packed:
         git(repository, "gc")
-    found = Repository(repository)
+    found = Commits(repository)
     assert found.handed_in(repository / "double.py") == (datetime(2026, 11, 21, 12, tzinfo=UTC), "the commit")
     assert found.handed_in(repository / "center.py") == (datetime(2026, 11, 19, 12, tzinfo=UTC), "the commit")
     assert found.handed_in(repository / "other.py") is None
@@ -281,13 +281,13 @@ def test_the_last_commit_that_changed_a_file_counts(repository, packed):
 
 def test_a_commit_counts_only_for_what_it_holds(repository):
     (repository / "double.py").write_text("# changed after the commit\n")
-    assert of_path(repository / "double.py", Repository(repository))().source == "the file"
+    assert of_path(repository / "double.py", Commits(repository))().source == "the file"
 
 
 def test_a_clone_with_the_latest_commit_alone_and_a_colon_in_its_name(repository):
     git(repository, "clone", "--depth", "1", f"file://{repository}", "a:b")
     clone = repository / "a:b"
-    assert Repository(clone).handed_in(clone / "double.py").at == datetime(2026, 11, 21, 12, tzinfo=UTC)
+    assert Commits(clone).handed_in(clone / "double.py").at == datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 METADATA = "submission_1:\n  :submitters:\n  - :name: Ada\n    :email: ada@s.org\n"
@@ -327,7 +327,7 @@ def test_the_policy_says_whether_commits_count(policy):
 
 def test_what_no_commit_has_counts_by_the_file(repository):
     (repository / "other.py").write_text("")
-    assert of_path(repository / "other.py", Repository(repository))().source == "the file"
+    assert of_path(repository / "other.py", Commits(repository))().source == "the file"
 
 
 def test_nothing_of_a_repository_is_run_or_believed_but_its_objects(repository, tmp_path):
@@ -338,7 +338,7 @@ def test_nothing_of_a_repository_is_run_or_believed_but_its_objects(repository, 
             "[log]\nshowSignature = true\n"
         )
         file.write(f"[gpg]\nprogram = {trap}\n[include]\npath = /etc/passwd\n")
-    assert Repository(repository).handed_in(repository / "double.py").source == "the commit"
+    assert Commits(repository).handed_in(repository / "double.py").source == "the commit"
     assert not (tmp_path / "trapped").exists()
 
 
@@ -350,14 +350,14 @@ def test_a_head_that_leads_nowhere_is_no_record(repository, head):
         git(repository, "pack-refs", "--all")
         head = "ref: refs/heads/gone"
     (repository / ".git" / "HEAD").write_text(head)
-    assert Repository(repository).handed_in(repository / "double.py") is None
+    assert Commits(repository).handed_in(repository / "double.py") is None
 
 
 def test_linked_objects_are_no_record(repository):
     objects = repository / ".git" / "objects"
     objects.rename(repository / "elsewhere")
     objects.symlink_to(repository / "elsewhere")
-    assert Repository(repository).handed_in(repository / "double.py") is None
+    assert Commits(repository).handed_in(repository / "double.py") is None
 
 
 @pytest.mark.parametrize(

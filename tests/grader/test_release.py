@@ -577,13 +577,13 @@ def test_the_classroom50_autograder_never_imports_from_the_checkout(release, tmp
         started.append((command, options))
         if command[0] == sys.executable:  # the only one that must work here: it makes the environment
             return real([*command, "--without-pip"], **options)
-        return subprocess.CompletedProcess(command, 0, stdout="")
+        return subprocess.CompletedProcess(command, 0, stdout=b"")
 
     monkeypatch.setattr(subprocess, "run", run)
     autograder.main()
-    pythons = [command for command, _ in started if command[0] != "git"]
-    assert [command[1:4] for command in pythons] == [
-        ["-I", "-m", "venv"], ["-I", "-m", "pip"], ["-I", "-m", "grader.cli.grade"],
+    assert [command[1:4] for command, _ in started] == [
+        ["-I", "-m", "venv"], ["-I", "-m", "pip"], ["-I", "-m", "grader.course.git"],
+        ["-I", "-m", "grader.cli.grade"],
     ]  # fmt: skip
     assert {options["cwd"] for _, options in started} == {tmp_path / "bundle"}
 

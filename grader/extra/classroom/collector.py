@@ -24,6 +24,7 @@ from grader.course import submission
 from grader.course.archives import Zip
 from grader.course.catalog import MANIFEST, Course, CourseError, KataInfo, shorten
 from grader.course.files import CLASS_LIMITS, LIMITS, Folder, NotReadable, TooLarge
+from grader.course.git import Allowance, Refused
 from grader.course.release_manifest import digest, parse_list, read_list
 from grader.course.submission import (
     LARGEST,
@@ -55,8 +56,8 @@ from grader.extra.classroom.platform_filenames import (
 )
 from grader.extra.classroom.roster import gradescope_people
 from grader.extra.classroom.times import (
+    Commits,
     HandedIn,
-    Repository,
     Stamp,
     of_file,
     of_member,
@@ -156,12 +157,12 @@ class Collector:
                 if may_be_clone and os.path.lexists(path / ".git"):
                     found = found._replace(student=replace(found.student, platform="repository"))
                 believed = (
-                    Stamp if is_stamped else Repository if may_be_clone and self.believes_commits else None
+                    Stamp if is_stamped else Commits if may_be_clone and self.believes_commits else None
                 )
-                walk = partial(_walk, path, found, believed)
-                self._add(found.student, walk)
-                if believed is Repository and is_folder:
-                    as_of = partial(_as_of, path, found)
+                allowance = Allowance()
+                self._add(found.student, partial(_walk, path, found, believed, allowance))
+                if believed is Commits and is_folder:
+                    as_of = partial(_as_of, path, found, allowance)
                     self._commits.setdefault(found.student, []).append(as_of)
 
     def _add(self, student: StudentName, source: Callable[[], Iterator[FoundFile]]) -> None:
@@ -476,22 +477,24 @@ def files_below(path: Path) -> Iterator[FoundFile]:
     return _walk(path, Owned(name, () if path.is_dir() else (path.name,)))
 
 
-Record = Repository | Stamp
+Record = Commits | Stamp
 
 
-def _walk(path: Path, found: Owned, believed: type[Record] | None = None) -> Iterator[FoundFile]:
+def _walk(
+    path: Path, found: Owned, believed: type[Record] | None = None, allowance: Allowance | None = None
+) -> Iterator[FoundFile]:
     """Yield every file below a path, or the path itself if it is a file; follow no link. `believed` are the
-    records that say when a file was handed in."""
+    records that say when a file was handed in, `allowance` is what Git may do for the student."""
     if path.is_symlink() or not path.is_dir():
         read = _reader(path.parent, (path.name,))
         yield FoundFile(found.inner, read, found.late, found.upload, of_path(path, None))
         return
-    yield from _Walk(path, found.inner, believed).all_files()
+    yield from _Walk(path, found.inner, believed, allowance or Allowance()).all_files()
 
 
-def _as_of(path: Path, found: Owned, until: datetime) -> Iterator[FoundFile]:
+def _as_of(path: Path, found: Owned, allowance: Allowance, until: datetime) -> Iterator[FoundFile]:
     """Yield the files of the repositories below a path, as they were at a moment."""
-    yield from _Walk(path, found.inner, Repository, until).all_files()
+    yield from _Walk(path, found.inner, Commits, allowance, until).all_files()
 
 
 class _Walk:
@@ -499,9 +502,15 @@ class _Walk:
     `until` it is a way through the commits of the repositories there, each as it was at that moment."""
 
     def __init__(
-        self, root: Path, above: Parts, believed: type[Record] | None, until: datetime | None = None
+        self,
+        root: Path,
+        above: Parts,
+        believed: type[Record] | None,
+        allowance: Allowance,
+        until: datetime | None = None,
     ) -> None:
         self._root, self._above, self._believed, self._until = root, above, believed, until
+        self._allowance = allowance  # for all repositories below the folder
         self._count = 0  # of files
 
     def all_files(self) -> Iterator[FoundFile]:
@@ -521,13 +530,12 @@ class _Walk:
         names = [entry.name for entry in entries if not entry.is_folder]
         folders = [entry.name for entry in entries if entry.is_folder]
         if self._until and ".git" in folders:
-            yield from self._committed(Repository(folder.path), parts, self._until)
+            yield from self._committed(Commits(folder.path, self._allowance), parts, self._until)
             return
         if ".git" in folders:
-            own = Repository(folder.path)
-            record = own if self._believed is Repository else record
-            if others := own.other_branches():
-                text = f"There is work on another branch than the graded one: {listed(others)}."
+            own = Commits(folder.path, self._allowance)
+            record = own if self._believed is Commits else record
+            if text := _of_branches(own):
                 yield _trouble((*self._above, *parts), text)
         if self._believed is Stamp and Stamp.FILE in names:
             names.remove(Stamp.FILE)
@@ -542,7 +550,7 @@ class _Walk:
             if name not in IGNORED_FOLDERS and not name.startswith("."):
                 yield from self._lower(folder, (*parts, name), record)
 
-    def _committed(self, repository: Repository, parts: Parts, until: datetime) -> Iterator[FoundFile]:
+    def _committed(self, repository: Commits, parts: Parts, until: datetime) -> Iterator[FoundFile]:
         """Yield the files of the last commit until then, without what a walk leaves out. Raises _TooMany."""
         for inner, when, read in repository.as_of(until):
             if any(name in IGNORED_FOLDERS or name.startswith(".") for name in inner[:-1]):
@@ -568,6 +576,15 @@ class _Walk:
 
     def _file(self, parts: Parts, time: Callable[[], HandedIn] = unknown_time) -> FoundFile:
         return FoundFile((*self._above, *parts), _reader(self._root, parts), time=time)
+
+
+def _of_branches(commits: Commits) -> str:
+    """Return a sentence about answers that may be on other branches; "" if there are none."""
+    try:
+        others = commits.other_branches()
+    except Refused as error:
+        return f"Whether there is work on another branch is not known: {error}."
+    return f"There is work on another branch than the graded one: {listed(others)}." if others else ""
 
 
 class _TooMany(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import subprocess
+import os
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ import click
 from grader.cli.options import GradeOptions
 from grader.cli.run import grade_submission
 from grader.course.catalog import Course, CourseError
+from grader.course.git import Allowance, NoAnswer, Repository
 from grader.course.secret_seed import seed_of
 from grader.extra.classroom.policy import student_of
 from grader.extra.classroom.store import Store, existing_store
@@ -86,6 +87,7 @@ def _sources(
     return started, kept
 
 
+GIT_SECONDS, LARGEST_COURSE = 120.0, 256 << 20  # of the course's own repository; bytes of the tar file
 RUNS = "SELECT run, started, who FROM runs ORDER BY run DESC"
 HANDED_IN = "SELECT kata, source FROM handed_in WHERE run = :number AND student = :student"
 
@@ -97,9 +99,8 @@ def _as_of(course: Course, until: datetime | None) -> Iterator[Course]:
         yield course
         return
     try:
-        commit = _git(course, "rev-list", "-1", f"--before={until.isoformat()}", "HEAD", "--", ".")
-        packed = _git(course, "archive", "--format=tar", commit.decode().strip()) if commit else b""
-    except (OSError, subprocess.SubprocessError):
+        packed = _packed(course, until)
+    except (OSError, NoAnswer):
         packed = b""
     if not packed:
         click.echo(
@@ -113,5 +114,13 @@ def _as_of(course: Course, until: datetime | None) -> Iterator[Course]:
         yield Course(Path(folder))
 
 
-def _git(course: Course, *words: str) -> bytes:
-    return subprocess.run(["git", *words], cwd=course.root, check=True, capture_output=True).stdout
+def _packed(course: Course, until: datetime) -> bytes:
+    """Return the course as its last commit until a moment has it, as a tar file. Raises OSError and
+    NoAnswer."""
+    root = Path(os.path.abspath(course.root))
+    repository = Repository.around(root / "exercises", Allowance(GIT_SECONDS, LARGEST_COURSE))
+    head, place = repository.head(), root.relative_to(repository.root).as_posix()
+    words = ("rev-list", "--max-count=1", f"--before={until.isoformat()}", head, "--", f":(literal){place}")
+    commit = repository.ask(head, *words).decode().strip()
+    tree = commit if place == "." else f"{commit}:{place}"
+    return repository.ask(head, "archive", "--format=tar", tree) if commit else b""

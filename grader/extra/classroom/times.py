@@ -3,10 +3,9 @@
 An archive of a platform has the moment of its download, or nothing, as the time of every file. Such a time is
 never the time at which work was handed in.
 
-The commit comes from the student's repository, which is not trusted: Git runs in an empty repository of ours
-and borrows the student's objects, so that no configuration, hook or attribute of the student's counts. The
-time of a commit is what the student's clock said, and can be set at will. A commit counts only for the
-content that it holds.
+The commit comes from the student's repository, which is not trusted (`grader.course.git`). The time of a
+commit is what the student's clock said, and can be set at will. A commit counts only for the content that it
+holds.
 """
 
 from __future__ import annotations
@@ -14,9 +13,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
-import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,22 +21,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from grader.course.files import Folder, NotReadable, Parts, read_below, safe_parts
+from grader.course.files import Parts, read_below
+from grader.course.git import NoAnswer, Refused, Repository
 from grader.course.submission import Unreadable
 
-SECONDS = 20.0  # the timeout of one `git log`
 MOST_COMMITS = 5000
-MOST_BYTES = 32 << 20  # of what `git log` prints
 LATEST = 4_102_444_800  # the year 2100, in seconds since 1970
 COMMIT = re.compile(rb"@(\d{1,12})")
 CHANGE = re.compile(rb":\d+ \d+ [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*")
 ENTRY = re.compile(rb"100\d+ blob ([0-9a-f]+)\t(.+)", re.DOTALL)
 ANSWERS = ("*.py", "*.ipynb", "*.zip")
-BRANCH = re.compile(r"refs/(?:heads|remotes/[^/]+)/(?!HEAD$)")
-MOST_BRANCHES, MOST_REFS, DEEPEST_REF, LONGEST_REF = 10, 500, 6, 1000
-HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-#: What could make Git read more than objects.
-SETTINGS = ("core.commitGraph=false", "core.multiPackIndex=false", "log.showSignature=false")
+MOST_BRANCHES = 10
 
 
 SHOWN = "%Y-%m-%d %H:%M"  # how a time is written for people
@@ -63,17 +54,14 @@ def unknown_time() -> HandedIn:
     return HandedIn(None, "no record")
 
 
-class Repository:
-    """The commits of a student's repository."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
+class Commits(Repository):
+    """What the commits of a student's repository say."""
 
     def handed_in(self, file: Path) -> HandedIn | None:
         """Return the time of the last commit that changed a file; None if no commit holds it as it is."""
-        seconds, blob = self._changed.get(os.fsencode(file.relative_to(self._root).as_posix()), (0, ""))
+        seconds, blob = self._changed.get(os.fsencode(file.relative_to(self.root).as_posix()), (0, ""))
         try:
-            data = read_below(self._root, file.relative_to(self._root).parts)
+            data = read_below(self.root, file.relative_to(self.root).parts)
         except OSError:
             return None
         form = hashlib.sha256 if len(blob) == 64 else hashlib.sha1  # as Git names what it holds
@@ -86,9 +74,9 @@ class Repository:
     def _changed(self) -> Mapping[bytes, tuple[int, str]]:
         """The seconds since 1970 of the last commit that changed each file, and the hash of what it holds."""
         changed: dict[bytes, tuple[int, str]] = {}
-        with suppress(OSError, ValueError, subprocess.SubprocessError):
+        with suppress(OSError, NoAnswer):
             seconds, blob = 0, ""
-            for part in self._log(self._head()).split(b"\0"):
+            for part in self._log(self.head()).split(b"\0"):
                 if found := COMMIT.fullmatch(part.strip(b"\n")):
                     seconds = int(found[1])
                 elif found := CHANGE.fullmatch(part.lstrip(b"\n")):
@@ -100,14 +88,14 @@ class Repository:
     def as_of(self, until: datetime) -> Iterator[tuple[Parts, HandedIn, Callable[[], bytes]]]:
         """Yield the files of the last commit until a moment, each with the time of that commit and a function
         that reads it. Yield none if that commit is checked out, or Git does not find one."""
-        with suppress(OSError, ValueError, subprocess.SubprocessError):
-            head = self._head()
+        with suppress(OSError, NoAnswer):
+            head = self.head()
             words = ["rev-list", "--first-parent", "--max-count=1", "--timestamp"]
-            found = self._git(head, [*words, f"--min-age={int(until.timestamp())}", head]).decode().split()
+            found = self.ask(head, *words, f"--min-age={int(until.timestamp())}", head).decode().split()
             if len(found) != 2 or found[1] == head:
                 return
             when = HandedIn(moment(int(found[0])), "the commit")
-            for entry in self._git(head, ["ls-tree", "-r", "-z", found[1]]).split(b"\0"):
+            for entry in self.ask(head, "ls-tree", "-r", "-z", found[1]).split(b"\0"):
                 if listed := ENTRY.fullmatch(entry):
                     read = partial(self._blob, head, listed[1].decode())
                     yield tuple(os.fsdecode(listed[2]).split("/")), when, read
@@ -115,108 +103,39 @@ class Repository:
     def _blob(self, head: str, blob: str) -> bytes:
         """Return the content of a file in a commit. Raises Unreadable."""
         try:
-            return self._git(head, ["cat-file", "blob", blob])
-        except (OSError, ValueError, subprocess.SubprocessError):
+            return self.ask(head, "cat-file", "blob", blob)
+        except (OSError, NoAnswer):
             raise Unreadable("Git cannot read the file as it was in time.") from None
 
     def other_branches(self) -> list[str]:
-        """Return the branches with answers that the graded commit does not have, and those that Git cannot
-        compare in time."""
+        """Return the branches with answers that the graded commit does not have. Raises Refused if Git cannot
+        compare them within its limits."""
         found: list[str] = []
-        until = time.monotonic() + SECONDS
-        with suppress(OSError, ValueError, subprocess.SubprocessError):
-            try:
-                head = self._head()
-            except (OSError, ValueError):  # nothing is checked out
-                head = ""
+        try:
             tips: dict[str, str] = {}  # one name of each
-            for name, tip in self._branches().items():
-                if tip != head:
-                    tips.setdefault(tip, name)
+            for name, tip in self.branches().items():
+                tips.setdefault(tip, name)
+            try:
+                head = self.head()
+            except Refused:
+                raise
+            except (OSError, NoAnswer):  # nothing is checked out
+                head = ""
+            tips.pop(head, None)
             for tip, name in list(tips.items())[:MOST_BRANCHES]:
                 known = [f"^{head}"] if head else []
-                words = ["rev-list", "--max-count=1", tip, *known, "--", *ANSWERS]
-                try:
-                    seconds = max(until - time.monotonic(), 0.0)
-                    found += [name] if self._git(tip, words, seconds).strip() else []
-                except subprocess.TimeoutExpired:
-                    found.append(name)
+                new = self.ask(tip, "rev-list", "--max-count=1", tip, *known, "--", *ANSWERS)
+                found += [name] if new.strip() else []
+        except Refused:
+            raise
+        except (OSError, NoAnswer):  # it is damaged, or has no commits
+            pass
         return found
-
-    def _branches(self) -> dict[str, str]:
-        """Return the hashes of the branches by name, those of a clone's origin too. Raises OSError."""
-        found: dict[str, str] = {}
-        with suppress(FileNotFoundError):
-            for line in self._read("packed-refs").splitlines():
-                tip, _, name = line.partition(" ")
-                found[name] = tip
-        with suppress(FileNotFoundError, NotReadable), Folder(self._root, follows_links=False) as root:
-            refs: list[Parts] = [(".git", "refs", "heads"), (".git", "refs", "remotes")]
-            while refs and len(found) < MOST_REFS:
-                parts = refs.pop()
-                with suppress(FileNotFoundError, NotReadable), root.folder(*parts) as folder:
-                    for entry in folder.entries():
-                        if entry.is_folder and len(parts) < DEEPEST_REF:
-                            refs.append((*parts, entry.name))
-                        elif not entry.is_folder:
-                            with suppress(NotReadable, UnicodeDecodeError):
-                                text = folder.read(entry.name, limit=LONGEST_REF).decode().strip()
-                                found["/".join((*parts[1:], entry.name))] = text
-        named = {BRANCH.sub("", name): tip for name, tip in found.items() if BRANCH.match(name)}
-        return {name: tip for name, tip in sorted(named.items()) if HASH.fullmatch(tip)}
-
-    def _read(self, *parts: str) -> str:
-        """Return the text of a file of Git's. Raises OSError or ValueError."""
-        return read_below(self._root, (".git", *parts)).decode()
-
-    def _head(self) -> str:
-        """Return the hash of the commit that is checked out. Raises OSError or ValueError if none is."""
-        text = self._read("HEAD").strip()
-        if text.startswith("ref: "):
-            parts = safe_parts(text.removeprefix("ref: "))
-            if not parts or parts[0] != "refs":
-                raise ValueError(text)
-            try:
-                text = self._read(*parts).strip()
-            except FileNotFoundError:
-                lines = (line.split() for line in self._read("packed-refs").splitlines())
-                text = next((line[0] for line in lines if line[1:] == ["/".join(parts)]), "")
-        if not HASH.fullmatch(text):
-            raise ValueError(text)
-        return text
 
     def _log(self, head: str) -> bytes:
         """Return what Git says of the commits before `head`, the files of each after its time."""
         words = ["log", "-z", "--format=@%ct", "--raw", "--no-abbrev", "--no-renames", "-m", "--first-parent"]
-        return self._git(head, [*words, f"--max-count={MOST_COMMITS}", head, "--", *ANSWERS])
-
-    def _git(self, head: str, words: list[str], seconds: float = SECONDS) -> bytes:
-        """Return what a command of Git prints about the objects. Raises OSError, ValueError and
-        SubprocessError."""
-        objects = self._root / ".git" / "objects"
-        if objects.is_symlink():
-            raise ValueError("the objects are a link")
-        with tempfile.TemporaryDirectory(prefix="dojo-") as empty:
-            safe = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "HOME": empty}
-            environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", **safe}
-            git = ["git", "--git-dir", empty, *(word for each in SETTINGS for word in ("-c", each))]
-            form = "sha256" if len(head) == 64 else "sha1"
-            init = [*git, "init", "--quiet", "--bare", "--template=", f"--object-format={form}"]
-            subprocess.run(init, env=environment, check=True, timeout=SECONDS, capture_output=True)
-            Path(empty, "objects", "info", "alternates").write_text(f"{objects.absolute()}\n")
-            with suppress(FileNotFoundError):  # of a clone that has only the latest commits
-                Path(empty, "shallow").write_bytes(read_below(self._root, (".git", "shallow")))
-            with tempfile.TemporaryFile() as output:
-                subprocess.run(
-                    [*git, *words],
-                    env=environment,
-                    check=True,
-                    timeout=seconds,
-                    stdout=output,
-                    stderr=subprocess.DEVNULL,
-                )
-                output.seek(0)
-                return output.read(MOST_BYTES)
+        return self.ask(head, *words, f"--max-count={MOST_COMMITS}", head, "--", *ANSWERS)
 
 
 def moment(seconds: float) -> datetime:
@@ -231,7 +150,7 @@ def of_file(path: Path) -> HandedIn:
     return unknown_time()
 
 
-def of_path(path: Path, record: Repository | Stamp | None) -> Callable[[], HandedIn]:
+def of_path(path: Path, record: Commits | Stamp | None) -> Callable[[], HandedIn]:
     """Return a function that says when a file was handed in, by a record or else by the file's own time."""
     return lambda: (record and record.handed_in(path)) or of_file(path)
 
