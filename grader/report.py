@@ -57,12 +57,14 @@ class Mistake:
     Attributes:
         id: The name of the mistake, such as `forgets_to_scale`.
         text: The explanation for the student.
-        certain: Whether the mistake explains all that fails; otherwise it is one possibility.
+        certain: Whether runs have shown the mistake; otherwise it is one possibility.
+        partial: Whether it explains a part of what fails, so that there is another reason besides.
     """
 
     id: Name
     text: Value
     certain: bool = True
+    partial: bool = False
 
 
 @dataclass(frozen=True)

@@ -101,9 +101,9 @@ class CandidateMistake:
         self.mistake, self._results, self._failed = mistake, results, failed
         self._matching: dict[str, dict[int, bool]] = {}
 
-    def as_mistake(self, certain: bool = True) -> Mistake:
+    def as_mistake(self, certain: bool = True, partial: bool = False) -> Mistake:
         """Return what the report says."""
-        return Mistake(self.mistake.id, self.mistake.text, certain)
+        return Mistake(self.mistake.id, self.mistake.text, certain, partial)
 
     def matching(self, check: FailedCheck) -> dict[int, bool]:
         """Return, by number of a case that the mistake fails, whether the submission answers the same."""
@@ -168,6 +168,11 @@ class CandidateMistake:
     def is_contradicted(self) -> bool:
         """True if the mistake passes a case in which the submission gives a wrong value."""
         return any(check.has_values - self.matching(check).keys() for check in self._failed if check.compares)
+
+    @cached_property
+    def agreed(self) -> frozenset[tuple[str, int]]:
+        """The failing cases on which the mistake agrees, as the name of the check and the position."""
+        return frozenset((c.name, n) for c in self._failed for n, same in self.matching(c).items() if same)
 
     @cached_property
     def cases(self) -> int:

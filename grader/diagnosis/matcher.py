@@ -15,20 +15,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 
 from grader.answer_keys.answers import Case
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult
 from grader.diagnosis.candidate import LEAST_CASES, OF_STATE, CandidateMistake, FailedCheck
 from grader.diagnosis.known_mistakes import KnownMistake
-from grader.diagnosis.several_mistakes import Joined, SeveralMistakes, join
+from grader.diagnosis.several_mistakes import Joined, SeveralMistakes, join, options_of
 from grader.kata import Kata
 from grader.report import Mistake
 from grader.values.arrays import float_dtype
 
 BOTH = "There are two mistakes at once. One: {} The other: {}"
 THREE = "There are three mistakes at once. One: {} Another: {} The third: {}"
+MOST_REASONS = 12  # mistakes that are judged by whole checks to explain a part
 ROUNDS = 4  # cases from which candidates are collected, since two mistakes can show in different cases
 MORE_CASES = 3  # that candidates are asked if several agree on the first one
 
@@ -56,6 +57,7 @@ class Naming:
 
     def __init__(self, mistakes: Sequence[KnownMistake], results: Sequence[CheckResult], source: str) -> None:
         self.found: dict[str, Mistake] = {}
+        self.shown: dict[str, set[int]] = {}  # by check, the positions of cases that show the mistake
         self._mistakes, self._results, self._source = mistakes, results, source
         failed = [FailedCheck(r, source) for r in results if r.failures and r.status in ("failed", "error")]
         self._failed = sorted(failed, key=lambda check: check.order)
@@ -66,7 +68,9 @@ class Naming:
         """Find candidates by single cases, judge them, and name the best ones; then several at once."""
         self._find()
         if not self._is_explained and self._due:
-            self._find_several()
+            several = SeveralMistakes(self._mistakes, self._due, self._unexplained)
+            self._find_reasons(several.likely)
+            self._find_several(several)
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
@@ -88,17 +92,18 @@ class Naming:
     @property
     def _is_explained(self) -> bool:
         """Whether every failed claim has a name that is certain."""
-        return all(c.name in self.found and self.found[c.name].certain for c in self._failed if c.is_claim)
+        return all(self._is_certain(c) and not self.found[c.name].partial for c in self._failed if c.is_claim)
 
-    def _find_several(self) -> None:
+    def _find_several(self, search: SeveralMistakes) -> None:
         """Find mistakes that explain together what no single one does, unless a single one is a fact."""
-        if any(mistake.certain for mistake in self.found.values()) and self._due[0].name in self.found:
+        if all(map(self._is_certain, self._due)) and not any(m.partial for m in self.found.values()):
             return
-        for several in SeveralMistakes(self._mistakes, self._due, self._unexplained).found():
+        for several in search.found():
             facts = [joined for joined in several if self._explains_all(self._judged(joined.whole))]
             facts.sort(key=lambda one: sum(map(self._judged(one.whole).explains, self._failed)), reverse=True)
             if names := next(filter(None, map(self._names_of, facts)), {}):
-                self.found |= names
+                rest = {name: one for name, one in self.found.items() if one.certain and not one.partial}
+                self.found = rest | names
                 return
 
     def _explains_all(self, one: CandidateMistake) -> bool:
@@ -115,6 +120,28 @@ class Naming:
             return {}
         parts.sort(key=lambda part: part.points(self._failed), reverse=True)
         return self._by_check(whole, parts)
+
+    def _find_reasons(self, likely: Sequence[KnownMistake]) -> None:
+        """Name the mistakes that explain a part of what fails, where nothing explains all: each of them fails
+        nothing else, and no other one explains as much of that part."""
+        parts = parts_of(self._due)
+        reasons = [Reason(self._judged(mistake), parts) for mistake in likely[:MOST_REASONS]]
+        reasons = [reason for reason in reasons if reason.cases and reason.is_consistent]
+        taken: set[Position] = set()
+        for reason in sorted(reasons, key=lambda reason: len(reason.cases), reverse=True):
+            new = reason.cases - taken
+            rivals = (other for other in reasons if other is not reason and new <= other.cases)
+            if len(new) < LEAST_CASES or not all(reason.is_less_than(rival) for rival in rivals):
+                continue
+            taken |= new
+            for check in self._failed:
+                shown = {number for name, number in new if name == check.name}
+                if shown and not self._is_certain(check):
+                    self.found[check.name] = reason.one.as_mistake(partial=True)
+                    self.shown[check.name] = shown
+
+    def _is_certain(self, check: FailedCheck) -> bool:
+        return check.name in self.found and self.found[check.name].certain
 
     def _unexplained(self, mistake: KnownMistake) -> tuple[FailedCheck, Case] | None:
         """Return the smallest failing case that a mistake does not answer like the submission."""
@@ -143,17 +170,27 @@ class Naming:
 
     def _by_check(self, whole: CandidateMistake, parts: list[Needed]) -> dict[str, Mistake]:
         """Return a name for each check that several mistakes explain. What one explains alone has its name.
-        The rest has the name of the first one, and those of all that would not be named otherwise."""
+        Each of the others gets a check with cases that only it fails. What is left has the name of the first
+        one, or those of all that have no check."""
         found: dict[str, Mistake] = {}
+        self.shown = {}
         for check in self._failed:
             alone = next((part.alone for part in parts if part.alone.may_be_named(check)), None)
             if alone is not None:
                 found[check.name] = alone.as_mistake()
+        shared = [check for check in self._failed if check.name not in found and whole.may_be_named(check)]
         own = {mistake.id for mistake in found.values()}
-        lacking = [part for part in parts if part.alone.mistake.id not in own]
-        for check in self._failed:
-            if check.name not in found and whole.may_be_named(check):
-                found[check.name] = _at_once([part.alone for part in lacking or parts[:1]])
+        lacking = [part.alone for part in parts if part.alone.mistake.id not in own]
+        for one in list(lacking):
+            left = (check for check in shared if check.name not in found and _only_of(one, check, parts))
+            for check in islice(left, 1):
+                found[check.name], self.shown[check.name] = one.as_mistake(), _only_of(one, check, parts)
+                lacking.remove(one)
+        for check in shared:
+            if check.name not in found:
+                named = lacking or [parts[0].alone]
+                found[check.name] = _at_once(named)
+                self.shown[check.name] = _only_of(named[0], check, parts) if len(named) == 1 else set()
         return found
 
     def _ask_in_order(self) -> None:
@@ -250,6 +287,47 @@ def _without_float64(results: Sequence[CheckResult]) -> list[CheckResult]:
     ]
     before, after = (sum(len(result.failures) for result in some) for some in (results, rest))
     return rest if 0 < after < before else []
+
+
+Position = tuple[str, int]  # the name of a check, and the position of a case
+
+
+def parts_of(due: Iterable[FailedCheck]) -> list[set[Position]]:
+    """Return the failing cases of each kind of call, and those of each check: what may have a reason of its
+    own. Kinds differ in the arguments that are given, and in whether the call raises."""
+    kinds: dict[object, set[Position]] = {}
+    checks: list[set[Position]] = []
+    for check in due:
+        checks.append(set() if check.is_empty else {(check.name, number) for number in check.failures})
+        for case in check.smallest_first:
+            number = check.check.position(case)
+            kind = options_of(case.arguments), check.failures[number].raises
+            kinds.setdefault(kind, set()).add((check.name, number))
+    return [part for part in (*kinds.values(), *checks) if len(part) >= LEAST_CASES]
+
+
+class Reason:
+    """A mistake with the failing cases of the parts that it explains."""
+
+    def __init__(self, one: CandidateMistake, parts: Iterable[set[Position]]) -> None:
+        self.one = one
+        agreed = one.agreed
+        self.cases = frozenset[Position]().union(*(part for part in parts if part <= agreed))
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the mistake fails no case that the submission passes."""
+        return not self.one.fails_more and not self.one.fails_beside
+
+    def is_less_than(self, rival: Reason) -> bool:
+        """Return whether another mistake explains the cases by a further change."""
+        return self.one.mistake.changes < rival.one.mistake.changes
+
+
+def _only_of(one: CandidateMistake, check: FailedCheck, parts: Iterable[Needed]) -> set[int]:
+    """Return the positions of the cases that only one of several mistakes fails."""
+    others = [part.alone.matching(check).keys() for part in parts if part.alone is not one]
+    return {number for number, same in one.matching(check).items() if same}.difference(*others)
 
 
 @dataclass(frozen=True)

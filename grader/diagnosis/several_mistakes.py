@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, count
 from typing import Any
 
@@ -51,15 +52,23 @@ class SeveralMistakes:
         self._waiting: list[tuple[int, int, int, Joined]] = []  # few mistakes first, then what answers most
         self._turn = count()
 
+    @cached_property
+    def _singles(self) -> list[Joined]:
+        """The mistakes that answer a probe, those that answer most of them first."""
+        singles = [
+            Joined((one,), one, answered) for one in self._mistakes if (answered := self._answered(one))
+        ]
+        return sorted(singles, key=lambda one: -len(one.answered))
+
+    @property
+    def likely(self) -> list[KnownMistake]:
+        """The mistakes that answer some of the failing cases like the submission, the likelier ones first."""
+        return [one.whole for one in self._singles]
+
     def found(self) -> Iterator[list[Joined]]:
         """Yield what answers all probes like the submission, the likelier ones first; in one list what
         differs in one mistake."""
-        for mistake in self._mistakes:
-            if answered := self._answered(mistake):
-                self._wait(Joined((mistake,), mistake, answered))
-        singles = [one for *_, one in sorted(self._waiting)]
-        self._waiting.clear()
-        for one in singles:
+        for one in self._singles:
             yield from self._with_others(one)
         if self._probes:
             yield from self._complete(map(join, self._pairs()), self._probes[0])
@@ -157,6 +166,17 @@ def regime_of(arguments: dict[str, Any]) -> tuple[object, ...]:
     """Return what tells calls apart that may fail for different reasons: which arguments they give, of which
     kinds and dtypes, and whether an axis has the length 0 or 1."""
     return tuple((name, _kind(value)) for name, value in sorted(arguments.items()))
+
+
+def options_of(arguments: dict[str, Any]) -> tuple[object, ...]:
+    """Return the same for all calls that give the same options, whatever the sizes are."""
+    return tuple((name, _option(value)) for name, value in sorted(arguments.items()))
+
+
+def _option(value: Any) -> object:
+    if hasattr(value, "shape"):
+        return str(value.dtype).strip("0123456789")
+    return value if value is None or isinstance(value, bool) else type(value).__name__
 
 
 def _kind(value: Any) -> object:

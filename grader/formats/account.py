@@ -191,7 +191,8 @@ class Told:
     shows_call: bool  # that call, as code: not while the part is unwritten
     shows_values: bool  # what came and what was due: not if the message says both
     places: tuple[Place, ...]
-    others: tuple[str, ...]  # a line about each of the other reasons
+    others: tuple[str, ...]  # about each of the other reasons: a mistake in full, anything else in a line
+    guess: str  # what may explain a failure, if anything may
 
 
 def told(kata: KataReport) -> Told:
@@ -212,8 +213,14 @@ def told(kata: KataReport) -> Told:
         is_written,
         is_written and not says_both,
         place or tuple(repair.place for repair in kata.repairs if searched),
-        tuple(_sentence(explanation(cause.first)) or cause.first.title for cause in found[1:]),
+        tuple(map(_of_other, found[1:])),
+        next(filter(None, map(possibility, [check, *wrong(kata)])), ""),
     )
+
+
+def _of_other(cause: Cause) -> str:
+    """Return what is said of a cause that is not the first."""
+    return named(cause.first) or _sentence(cause.first.message) or cause.first.title
 
 
 def count_of(kata: KataReport, reasons: int) -> str:
@@ -334,7 +341,9 @@ def causes(kata: KataReport) -> list[Cause]:
 
 def named(check: CheckReport) -> str:
     """Return the text of the mistake that certainly explains a failure; "" if there is none."""
-    return check.mistake.text if check.mistake and check.mistake.certain else ""
+    if not check.mistake or not check.mistake.certain:
+        return ""
+    return f"One of the reasons: {check.mistake.text}" if check.mistake.partial else check.mistake.text
 
 
 def explanation(check: CheckReport) -> str:

@@ -125,8 +125,7 @@ def _failed(kata: KataReport, view: View) -> list[str]:
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
         after += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
     after += _other_reasons(told.others, view)
-    guess = account.possibility(check)
-    after += ["", *_paragraph(guess, view)] if guess else []
+    after += ["", *_paragraph(told.guess, view)] if told.guess else []
     after += _notes(kata, view)
     after += ["", *_commands(kata, view)] if view.offers_commands else []
     if len(lines) + len(call) + len(after) > MOST - 2:
@@ -157,9 +156,11 @@ def _call(check: CheckReport, kata: str, view: View) -> list[str]:
 
 
 def _other_reasons(others: Sequence[str], view: View) -> list[str]:
-    """Return a line about each of the next reasons, and how many more there are."""
+    """Return what is said of each of the next reasons, and how many more there are."""
     shown = others[: MOST_CAUSES - 1]
-    lines = [f"  {view.paint('✗', RED)} {one_line(text, view.width - 4)}" for text in shown]
+    texts = (words(one_line(text), view.width - 4) for text in shown)
+    marks = (f"  {view.paint('✗', RED)} ", " " * 4)
+    lines = [f"{marks[at > 0]}{line}" for text in texts for at, line in enumerate(text)]
     left = len(others) - len(shown)
     lines += [f"  … and {left} more {'reason' if left == 1 else 'reasons'}"] if left else []
     return ["", *lines] if lines else []

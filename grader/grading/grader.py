@@ -244,9 +244,10 @@ class Grader:
             naming = self.matcher(prepared).naming(judged.results, source)
             naming.run()
         found = naming.found if naming else {}
-        is_named = any(m.certain and m.id not in GENERAL for m in found.values())  # those say no place
+        proved = (m for m in found.values() if m.certain and not m.partial)
+        is_named = any(m.id not in GENERAL for m in proved)  # those say no place
         is_enough = is_named or bool(judged.parts) or _raises_unwritten(source, judged.results)
-        return _Explanation(None, found, is_enough)
+        return _Explanation(None, found, is_enough, naming.shown if naming else {})
 
     def _reported(
         self,
@@ -259,6 +260,7 @@ class Grader:
         """Return what the report says of each check."""
         kata, source = prepared.kata, submission.source
         stub = text_of(self.course.stub(prepared.info)) if judged.fails else ""
+        judged = explained.showing(judged)
         checks = [
             as_check(
                 result,
@@ -308,6 +310,19 @@ class _Explanation:
     missing: MissingReturn | None = None
     mistakes: Mapping[str, Mistake] = field(default_factory=dict)
     is_enough: bool = False
+    shown: Mapping[str, set[int]] = field(default_factory=dict)  # positions of cases that show the mistake
+
+    def showing(self, judged: JudgedSubmission) -> JudgedSubmission:
+        """Return the results with the failures that show the mistakes of the checks."""
+        results, told = [*judged.results], {**judged.told}
+        for at, result in enumerate(results):
+            positions = self.shown.get(result.check.name, ())
+            failures = [f for f in result.failures if result.check.position(f.case) in positions]
+            shown = told.get(result.check.name)
+            if failures and not (shown and any(shown[0] is failure for failure in failures)):
+                results[at] = replace(result, failures=failures)
+                told.pop(result.check.name, None)
+        return replace(judged, results=tuple(results), told=told)
 
 
 def _report(

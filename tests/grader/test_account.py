@@ -6,9 +6,11 @@ import pytest
 
 from grader.course.catalog import Course
 from grader.course.submission import parse
+from grader.diagnosis.matcher import MistakeMatcher
 from grader.formats import account
+from grader.formats.terminal import render_kata
 from grader.grading.session import open_grader
-from grader.report import CheckReport, KataReport
+from grader.report import CheckReport, KataReport, Mistake
 
 ROOT = Path(__file__).resolve().parents[2]
 AXIS = """\
@@ -58,9 +60,36 @@ def test_a_forgotten_axis_is_told_before_the_dtype_and_the_overflow():
     course = Course(ROOT)
     info = course.kata_info("softmax")
     grader, factories = open_grader(course, [info])
+    grader.matchers = {"softmax": MistakeMatcher([])}  # which would name both mistakes
     try:
         report = grader.grade(parse(info, AXIS, "softmax.py")).report
     finally:
         factories.close()
     assert account.told(report).words == "The sum of each slice is not what it must be."
     assert DTYPE in account.told(report).others
+
+
+NO_SCALE = Mistake("no_scale", "The scores are not divided by the root of d_k. What is d_k here?")
+NO_MAX = Mistake("no_max", "Large scores give NaN: the largest one is not subtracted. Which number may be?")
+
+
+def terminal(*checks):
+    return " ".join(render_kata(KataReport("softmax", "attention", "failed", 1000, checks=checks)).split())
+
+
+def test_of_two_mistakes_both_sentences_are_told_in_full():
+    text = terminal(failing("law", mistake=NO_SCALE), failing("extreme", mistake=NO_MAX))
+    assert text.index(NO_SCALE.text) < text.index(NO_MAX.text)
+    assert "2 of 2 checks fail, 2 reasons" in text
+
+
+def test_a_mistake_that_explains_a_part_is_told_as_one_of_the_reasons():
+    part = Mistake("no_scale", NO_SCALE.text, partial=True)
+    text = terminal(failing("law", mistake=part), failing("extreme", "The result holds NaN."))
+    assert text.startswith(f"softmax 0 / 10 One of the reasons: {NO_SCALE.text} 2 of 2 checks fail")
+    assert "✗ The result holds NaN." in text
+
+
+def test_a_possibility_is_told_whichever_check_it_belongs_to():
+    guess = Mistake("no_max", NO_MAX.text, certain=False)
+    assert f"One possibility: {NO_MAX.text}" in terminal(LAW, failing("extreme", mistake=guess))

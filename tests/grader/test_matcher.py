@@ -200,10 +200,25 @@ def test_a_mistake_with_a_condition_around_it_is_a_guess():
     assert named == {"agrees": Mistake("doubles", "It doubles.", certain=False)}
 
 
-def test_a_mistake_that_passes_what_the_submission_fails_is_not_shown():
+def test_a_mistake_that_explains_a_part_is_one_of_the_reasons():
     other = Check("other", "It holds.", 100, CASES, lambda *_: None, None)
     results = [found(2, 2, 1, 1, 1, 1), replace(found(1, 1, 5, 1, 1, 1), check=other)]
-    assert MistakeMatcher([mistake("doubles", 2, 2, 1, 1, 1, 1)]).name(results) == {}
+    one_reason = Mistake("doubles", "It doubles.", certain=True, partial=True)
+    assert MistakeMatcher([mistake("doubles", 2, 2, 1, 1, 1, 1)]).name(results) == {"agrees": one_reason}
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        [mistake("doubles", 2, 2, 1, 1, 1, 1), mistake("adds", 2, 2, 1, 1, 1, 1)],  # which of the two?
+        [mistake("doubles", 2, 2, 2, 1, 1, 1)],  # it fails a case that the submission passes
+        [mistake("doubles", 2, 1, 1, 1, 1, 1)],  # it passes a case of the part
+    ],
+)
+def test_what_does_not_explain_a_part_alone_and_in_full_is_no_reason(known):
+    other = Check("other", "It holds.", 100, CASES, lambda *_: None, None)
+    results = [found(2, 2, 1, 1, 1, 1), replace(found(1, 1, 5, 1, 1, 1), check=other)]
+    assert MistakeMatcher(known).name(results) == {}
 
 
 def test_a_mistake_that_fails_what_the_submission_passes_in_a_failed_check_is_not_shown():

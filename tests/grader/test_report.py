@@ -81,7 +81,12 @@ def test_the_json_is_the_contract():
         "counterexample",
         "mistake",
     } <= check.keys()
-    assert check["mistake"] == {"id": "forgets_the_max", "text": "exp overflows.", "certain": True}
+    assert check["mistake"] == {
+        "id": "forgets_the_max",
+        "text": "exp overflows.",
+        "certain": True,
+        "partial": False,
+    }
     assert kata["checks"][0]["mistake"] is None
 
 

@@ -72,8 +72,8 @@ def _of_causes(report: KataReport, info: KataInfo, text: str) -> list[Finding]:
         proven = ""
     said = "\n".join(filter(None, [words, told.claim, f"{told.count}."]))
     found = [Finding(at, said, check=told.check, others=() if proven else tuple(spots))]
-    if guess := account.possibility(told.check):
-        found.append(Finding(at, guess, Severity.Warning, told.check))
+    if told.guess:
+        found.append(Finding(at, told.guess, Severity.Warning, told.check))
     for cause in account.causes(report)[1:]:
         check = cause.first
         place = name_of(info, text, check) if info.questions else _raised(check, lines)
