@@ -77,7 +77,7 @@ def column_of(report: KataReport) -> str:
     text = " ".join(render_kata(report).split())
     mistakes = [check.mistake for check in report.checks if check.mistake]
     shown = [one for one in mistakes if " ".join(one.text.split())[:60] in text]
-    if any(one.certain for one in shown):
+    if any(one.certain and not getattr(one, "partial", False) for one in shown):
         return "named"
     if shown:
         return "part"
