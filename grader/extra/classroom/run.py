@@ -64,7 +64,7 @@ class Version(NamedTuple):
 
 
 class Valued(NamedTuple):
-    """The verdict on a version, and its points by the policy."""
+    """The verdict on a version, and its points by the policy: what could not be judged may be worth all."""
 
     result: StoredResult
     points: int
@@ -72,15 +72,12 @@ class Valued(NamedTuple):
     @property
     def said(self) -> str:
         """What the version would be worth, as a student reads it."""
-        readable = f"would have {points(self.points)} points"
-        return readable if self.result.report and self.result.is_judged else "could not be judged"
+        return f"would have {points(self.points)} points" if self.result.is_judged else "could not be judged"
 
     @property
-    def rank(self) -> tuple[bool, bool, int, bool]:
-        """A key that is larger for the version that counts: one that is not judged through a fault of the
-        grader; then one that is judged, the one with more points, and one that is begun."""
-        result = self.result
-        return result.report is None, result.is_judged, self.points, result.status != "not_started"
+    def rank(self) -> tuple[int, bool]:
+        """A key that is larger for the version that counts: with more points, and begun."""
+        return self.points, self.result.status != "not_started"
 
 
 class GraderPool(Protocol):
@@ -447,7 +444,7 @@ class ClassRun:
             yield task
 
     def _choose(self) -> None:
-        """Let the better of two versions count, by the policy; one without a verdict leaves it open."""
+        """Let the better of two versions count, by the policy."""
         for (student, kata), (latest, in_time) in self._choices.items():
             time = self.counts.times.get(student, {}).get(kata)  # without that of a copy
             found = [self._valued(student, one) for one in (latest._replace(time=time), in_time)]
@@ -463,8 +460,8 @@ class ClassRun:
         """Return what a version would be worth."""
         kata = version.task.kata
         result = self.store.verdict(kata, version.task.digest, self.pool.judging[kata])
-        if result.report is None:
-            return Valued(result, 0)
+        if result.report is None or not result.is_judged:
+            return Valued(result, self.katas[kata].max_score)
         report = from_json(json.loads(result.report)).katas[0]
         mark = self._policy.mark(student, report, report.score, version.time, self.counts.started)
         return Valued(result, mark.points)
