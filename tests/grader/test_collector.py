@@ -22,6 +22,7 @@ from grader.extra.classroom.roster import (
     read_roster,
 )
 
+OF_BOB = "Bob_4711_assignsubmission_file_"
 NAMES = KataNames(["softmax", "top_p", "decoder_block", "debug_decoder_block"])
 
 
@@ -48,6 +49,10 @@ def zipped(path, files):
         ("doejane_LATE_4711_90210_softmax-2.py", "doejane_4711", "softmax-2.py"),
         ("Jane Doe_4711_assignsubmission_file_/softmax.py", "Jane Doe_4711", "softmax.py"),
         ("Jane Doe_4711_assignsubmission_file_softmax.py", "Jane Doe_4711", "softmax.py"),
+        ("Jane_Doe_4711_assignsubmission_file/softmax.py", "Jane_Doe_4711", "softmax.py"),
+        # a student has chosen a name as Moodle writes it, or hands in again what was downloaded before
+        (f"{OF_BOB}_9999_assignsubmission_file_/softmax.py", f"{OF_BOB}_9999", "softmax.py"),
+        (f"{OF_BOB}{OF_BOB}softmax.py", "Bob_4711", "softmax.py"),
         ("Jane Doe_4711_assignsubmission_onlinetext_/onlinetext.html", "Jane Doe_4711", "onlinetext.html"),
         ("ada.zip", "ada", "ada.zip"),
         ("ADA.ZIP", "ADA", "ADA.ZIP"),
@@ -56,6 +61,27 @@ def zipped(path, files):
 def test_a_platform_s_file_name_identifies_the_student(place, student, inner):
     found = owner(tuple(place.split("/")))
     assert (found.student.key, "/".join(found.inner)) == (student, inner)
+
+
+@pytest.mark.parametrize("bob", ["Bob", "Zoe"])
+def test_the_file_of_a_name_that_fits_two_students_is_neither_s(tmp_path, write, bob):
+    both = "Eve_9999_assignsubmission_file_x_4711_assignsubmission_file_softmax.py"
+    files = {both: "0", f"{bob}_4711_assignsubmission_file_softmax.py": "1"}
+    for path in (write(tmp_path / "in", files), zipped(tmp_path / "all.zip", files)):
+        found = {student.key: answers_in(of, NAMES) for student, of in Collector(path).students()}
+        assert {key: [one.read().strip() for one in of.files] for key, of in found.items()} == {
+            f"{bob}_4711": [b"1"],
+            "Eve_9999": [],
+        }
+        told = f"Nobody knows whose {both} is: its name fits the number 9999 or 4711."
+        assert [of.troubles for of in found.values()] == [[told], [told]]
+
+
+def test_a_name_that_is_the_id_of_another_identifies_nobody():
+    roster = Roster([Member("bob", "Bob X"), Member("eve", "Eve X")])
+    eve = owner(("bob_9999_assignsubmission_file_", "softmax.py")).student
+    assert roster.identified(eve) is None
+    assert [member.id for member in roster.namesakes(eve)] == ["bob"]
 
 
 @pytest.mark.parametrize("place", [".git/config", "__MACOSX/x.py", "notes.txt", "softmax.py"])

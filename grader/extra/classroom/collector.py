@@ -75,6 +75,7 @@ GRADESCOPE = re.compile(r"submission_\d+")  # the folders of its export
 MOST_MANIFESTS = 4  # of releases
 MOST_ZIPS = 8
 MOST_FILES = 50  # for one kata
+UNCLEAR = "Nobody knows whose {} is: its name fits the number {}."
 MOST_NAMED = 3  # of the files that answer nothing, in a message
 
 
@@ -124,11 +125,13 @@ class Collector:
         self._sources: dict[StudentName, list[Callable[[], Iterator[FoundFile]]]] = {}
         self._commits: dict[StudentName, list[Callable[[datetime], Iterator[FoundFile]]]] = {}
         self._people: dict[str, list[StudentName]] = {}  # of Gradescope's folders
+        self._unclear: list[tuple[str, Owned]] = []  # names that fit several students
         self.handed_out: dict[Parts, str] = {}  # digests of the files that nbgrader's students got
         if path.is_dir():
             self._add_folder(_folder_of_students(path))
         else:
             self._add_zip(path)
+        self._tell_unclear()
         if not self._sources:
             raise CourseError(
                 f"No submission was found in {self.label}: a folder a student is expected,"
@@ -153,6 +156,9 @@ class Collector:
             found = owner((name, "") if is_folder else (name,))
             if found:
                 found = found._replace(inner=tuple(part for part in found.inner if part))
+                if found.others:
+                    self._unclear.append((name, found))
+                    continue
                 may_be_clone = is_folder and not is_upload and not found.student.platform
                 if may_be_clone and os.path.lexists(path / ".git"):
                     found = found._replace(student=replace(found.student, platform="repository"))
@@ -169,6 +175,16 @@ class Collector:
         """Add files of a student, or of each student of a group in Gradescope's export."""
         for one in self._people.get(student.key, [student]):
             self._sources.setdefault(one, []).append(source)
+
+    def _tell_unclear(self) -> None:
+        """Tell each student whose number is in the name of a file that fits several of them."""
+        for name, found in self._unclear:
+            known = {student.platform_id: student for student in self._sources}
+            students = (found.student, *found.others)
+            text = UNCLEAR.format(name, " or ".join(student.platform_id for student in students))
+            for student in students:
+                told = known.get(student.platform_id, student)
+                self._add(told, partial(iter, [_trouble((name,), text)]))
 
     def _read_people(self, read: Callable[[], bytes]) -> None:
         """Read whose the folders of Gradescope's export are. Raises CourseError if the file is unreadable."""
@@ -192,7 +208,9 @@ class Collector:
             self._read_people(partial(_read_member, archive, metadata))
         for parts in sorted(archive.members.keys() - {metadata}):
             found = owner(parts[above:]) if len(parts) > above else None
-            if found:
+            if found and found.others:
+                self._unclear.append((parts[above], found))
+            elif found:
                 read = partial(_read_member, archive, parts)
                 time = partial(of_member, archive.members[parts], archived)
                 one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload, time)])

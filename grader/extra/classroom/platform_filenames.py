@@ -70,9 +70,8 @@ CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_(?P<upload>\d+
 CANVAS_TEXT = re.compile(
     r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)(?P<upload>)_(?P<file>(?:text|link)\.html)"
 )
-MOODLE = re.compile(
-    r"(?P<name>[^_]+(?:_[^_]+)*?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)"
-)
+#: What Moodle writes between a student's name and a file. Both can hold it as well: students choose them.
+MOODLE = re.compile(r"(?<=.)_(?P<id>\d+)(?=_assignsubmission_(?:file|onlinetext)(?P<file>_?.*))", re.DOTALL)
 TYPED = (("text.html",), ("link.html",))
 SUFFIXES = (".py", ".ipynb")
 #: Suffixes of what may hold an answer that cannot be read.
@@ -116,12 +115,14 @@ class Submission(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """A student's file: its path inside the submission, and what Canvas says about it in its name."""
+    """A student's file: its path inside the submission, and what Canvas says about it in its name. If the
+    name fits `others` as well, nobody knows whose it is."""
 
     student: StudentName
     inner: Parts
     late: bool = False
     upload: int = 0  # a number that is larger for a later upload
+    others: tuple[StudentName, ...] = ()
 
 
 def owner(parts: Parts) -> Owned | None:
@@ -132,22 +133,33 @@ def owner(parts: Parts) -> Owned | None:
     top = parts[0]
     if top.startswith(".") or top in NO_STUDENTS:
         return None
-    moodle = MOODLE.fullmatch(top)
-    if moodle:
-        inner = ((moodle["file"],) if moodle["file"] else ()) + parts[1:]
-        return Owned(_on_platform(moodle, "moodle"), inner) if inner else None
+    if moodle := list(MOODLE.finditer(top)):
+        return _on_moodle(moodle, parts)
     if len(parts) > 1:
         return Owned(StudentName(top), parts[1:])
     canvas = CANVAS.fullmatch(top) or CANVAS_TEXT.fullmatch(top)
     if canvas:
-        upload = int(canvas["upload"] or 0)
-        return Owned(_on_platform(canvas, "canvas"), (canvas["file"],), canvas["late"] is not None, upload)
+        upload, student = int(canvas["upload"] or 0), _on_platform(canvas["name"], canvas["id"], "canvas")
+        return Owned(student, (canvas["file"],), canvas["late"] is not None, upload)
     return Owned(StudentName(top[: -len(".zip")]), parts) if top.casefold().endswith(".zip") else None
 
 
-def _on_platform(found: re.Match[str], platform: str) -> StudentName:
-    key, aliases = f"{found['name']}_{found['id']}", (found["id"], found["name"])
-    return StudentName(key, aliases, found["id"], platform=platform)
+def _on_moodle(found: list[re.Match[str]], parts: Parts) -> Owned | None:
+    """Return whose a file or folder of Moodle's is. Moodle has written the last number of a folder's name,
+    which ends with it. In a file's name, each of several numbers may be Moodle's."""
+    *_, last = found
+    file = last["file"].removeprefix("_")
+    students = [_on_platform(parts[0][: one.start()], one["id"], "moodle") for one in found]
+    inner = ((file,) if file else ()) + parts[1:]
+    if not inner:
+        return None
+    if not file or len({one["id"] for one in found}) == 1:
+        return Owned(students[0 if file else -1], inner)
+    return Owned(students[0], inner, others=tuple(students[1:]))
+
+
+def _on_platform(name: str, number: str, platform: str) -> StudentName:
+    return StudentName(f"{name}_{number}", (number,), number, called=(name,), platform=platform)
 
 
 class Place(NamedTuple):

@@ -119,9 +119,12 @@ class Roster:
         return None
 
     def namesakes(self, student: StudentName) -> list[Member]:
-        """Return the members who have the student's name."""
+        """Return the members who have the student's name, or an id that a platform writes as a name: students
+        can choose it, so that it identifies none."""
         names = (*(alias for alias in student.names if alias != student.platform_id), *student.called)
-        found = (self._names.get(_folded(alias)) for alias in names)
+        found = [self._names.get(_folded(alias), []) for alias in names]
+        if student.platform_id:
+            found += [[self._ids[name]] for name in map(_folded, student.called) if name in self._ids]
         return next(filter(None, found), [])
 
     def member(self, student: StudentName) -> Member | None:

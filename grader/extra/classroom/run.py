@@ -312,7 +312,8 @@ class ClassRun:
         """Enrol and return the student; None if this member's submission was already seen."""
         known = self._matched.get(student)
         number = student.platform_id
-        unlisted = Member(student.key, next(iter(student.called), ""), platform_id=number)
+        name = "" if number else next(iter(student.called), "")  # the key has it
+        unlisted = Member(student.key, name, platform_id=number)
         member = replace(known, platform_id=number) if known else unlisted
         if self.roster and known is None:
             self.counts.unlisted += 1
