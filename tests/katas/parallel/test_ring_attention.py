@@ -286,7 +286,7 @@ def test_holds_two_blocks(student):
         )
 
 
-@KATA.law(points=0.5, cases=lambda draw: cases(draw, sizes=(2, 3)))
+@KATA.law(points=0.5, cases=lambda draw: cases(draw, sizes=(2, 3)), purpose=True)
 def test_a_rank_sees_its_own_shard_only(student, size, q, k, v, causal):
     """A rank has its rows from its own arguments and from shift, and keeps nothing of other calls."""
     ranks = Ranks(size)

@@ -224,7 +224,7 @@ def test_traffic_is_that_of_one_sum(student, parameter, gradients, m, v, step, o
     )
 
 
-@KATA.law(points=0.5, cases=lambda draw: cases(draw, sizes=(2, 3)))
+@KATA.law(points=0.5, cases=lambda draw: cases(draw, sizes=(2, 3)), purpose=True)
 def test_a_rank_sees_its_own_shard_only(student, parameter, gradients, m, v, step, options):
     """A rank computes from its own arguments and from collectives, and keeps nothing of other calls."""
     ranks = Ranks(len(gradients))
