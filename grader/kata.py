@@ -140,8 +140,9 @@ class Kata:
         points: What the kata is worth, in whole or half points.
         needs: Names of the katas to solve first.
         rules: Library calls that a submission must not use.
-        shortcuts: Dotted names of library functions that do all of the kata. A submission that uses one
-            gets a note, and no points for agreement in a course whose katas are written by hand.
+        shortcuts: Dotted names of library functions that do all of the kata, if the table `[shortcuts]` of
+            the course's path.toml lacks the kata. A submission that uses one gets a note, and no points for
+            agreement in a course whose katas are written by hand.
         free_answers: Names of the functions and methods whose results a right answer may choose, such as the
             numbers of locks. A submission is compared with the known mistakes without them.
         grades_gradients: Whether gradients are compared with the reference's.

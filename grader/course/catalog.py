@@ -216,6 +216,12 @@ class Course:
             raise KataError(f"{info.path.name} must bind KATA = Kata({info.name!r}, …).")
         return kata
 
+    def shortcuts(self, kata: Kata) -> tuple[str, ...]:
+        """Return the dotted names of library functions that do all of a kata: those of the syllabus, or of
+        the declaration of a kata that is not in its table."""
+        listed = self.syllabus.shortcuts.get(kata.name, kata.shortcuts)
+        return () if isinstance(listed, str) else tuple(listed)
+
     def stub(self, info: KataInfo) -> Path:
         """Return the path of the student's file for a kata."""
         return self.exercises / info.track / f"{info.name}.py"

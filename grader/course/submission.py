@@ -223,12 +223,22 @@ def is_unwritten(source: str) -> bool:
 
 
 def first_use(
-    submission: Submission, names: Iterable[str], methods: bool = False, by: Reader | None = None
+    submission: Submission, names: Iterable[str], by: Reader | None = None
 ) -> tuple[str, int] | None:
     """Return the first of the library functions that a submission uses, and its line, or None. Raises
     Unreadable."""
     data = encoded(submission.source)
-    found, _ = ask("uses", list[tuple[str, int]], data, by, names=[*names], methods=methods)
+    found, _ = ask("uses", list[tuple[str, int]], data, by, names=[*names])
+    return found[0] if found else None
+
+
+def shortcut_in(
+    submission: Submission, names: Iterable[str], library: str, by: Reader | None = None
+) -> tuple[str, int] | None:
+    """Return the first of the shortcuts of a kata in a library that a submission uses, and its line, or None.
+    Raises Unreadable."""
+    data = encoded(submission.source)
+    found, _ = ask("delegates", list[tuple[str, int]], data, by, names=[*names], library=library)
     return found[0] if found else None
 
 

@@ -16,6 +16,10 @@ It is the file `tests/katas/path.toml`:
     [katas]             # for some katas or all
     merge_sort = { minutes = 20, difficulty = 1, builds_on = ["insertion_sort"] }
 
+    [shortcuts]         # what of a library does all of a kata, or why nothing does
+    merge_sort = ["numpy.sort", "heapq.*"]
+    heap = "heapq.heapify is a part; a heap that shrinks is the kata."
+
     [plans.lab]
     hours = 1
     katas = ["merge_sort", "heap"]
@@ -78,6 +82,8 @@ class Syllabus:
     plans: dict[str, Plan] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     tracks: dict[str, str] = field(default_factory=dict)  # what each is for, in a sentence
+    #: Dotted names of what does all of a kata, by its name; or a sentence that says why nothing does.
+    shortcuts: dict[str, list[str] | str] = field(default_factory=dict)
 
     def limited_to(self, names: list[str]) -> Syllabus:
         """Return the syllabus of these katas alone; a plan that loses one is left out."""
@@ -91,7 +97,8 @@ class Syllabus:
         plans = {name: plan for name, plan in self.plans.items() if kept.issuperset(plan.katas)}
         path = {track: listed for track, listed in path.items() if listed}
         aliases = {alias: name for alias, name in self.aliases.items() if name in kept}
-        return replace(self, path=path, katas=efforts, plans=plans, aliases=aliases)
+        shortcuts = {name: listed for name, listed in self.shortcuts.items() if name in kept}
+        return replace(self, path=path, katas=efforts, plans=plans, aliases=aliases, shortcuts=shortcuts)
 
     @property
     def order(self) -> list[str]:
@@ -130,8 +137,8 @@ def _require_valid(found: dict[str, Any]) -> None:
     if unknown:
         raise CourseError(
             f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
-            " there are title, about, by_hand, reveal, see, assistants, [path], [tracks], [katas], [plans]"
-            " and [aliases]."
+            " there are title, about, by_hand, reveal, see, assistants, [path], [tracks], [katas],"
+            " [shortcuts], [plans] and [aliases]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
@@ -152,6 +159,7 @@ def _require_valid(found: dict[str, Any]) -> None:
         raise CourseError(f"{FILE.as_posix()} lists `{twice}` twice; take one of them out.")
     _require_table(found.get("katas", {}), "katas", _wrong_effort, names)
     _require_table(found.get("plans", {}), "plans", _wrong_plan, names)
+    _require_shortcuts(found.get("shortcuts", {}), names)
     _require_aliases(found.get("aliases", {}), names)
     _require_order(found.get("katas", {}), found.get("plans", {}), names)
     tracks = found.get("tracks", {})
@@ -179,6 +187,18 @@ def _require_aliases(aliases: object, names: list[str]) -> None:
             raise CourseError(f"{FILE.as_posix()}: `{alias}` in [aliases]: [path] lists no kata {name!r}.")
         if alias in names:
             raise CourseError(f"{FILE.as_posix()}: `{alias}` in [aliases] is a kata itself.")
+
+
+def _require_shortcuts(shortcuts: object, names: list[str]) -> None:
+    """Raise CourseError unless each listed kata has dotted names, or a sentence that says why not."""
+    if not isinstance(shortcuts, dict):
+        raise CourseError(f"{FILE.as_posix()}: shortcuts is a table: [shortcuts].")
+    for name, listed in shortcuts.items():
+        where = f"{FILE.as_posix()}: `{name}` in [shortcuts]"
+        if name not in names:
+            raise CourseError(f"{where}: [path] lists no kata {name!r}.")
+        if not listed or not (isinstance(listed, str) or _is_list_of_names(listed)):
+            raise CourseError(f"{where} is a list of dotted names, or a text that says why there are none.")
 
 
 def _require_table(entries: object, table: str, complaint: Complaint, names: list[str]) -> None:
@@ -247,6 +267,8 @@ def to_text(syllabus: Syllabus) -> str:
     lines += [f"{track} = {_quoted(names)}" for track, names in syllabus.path.items()]
     lines += ["", "[katas]"] if syllabus.katas else []
     lines += [f"{name} = {effort_line(effort)}" for name, effort in syllabus.katas.items()]
+    lines += ["", "[shortcuts]"] if syllabus.shortcuts else []
+    lines += [f"{name} = {_quoted(listed)}" for name, listed in syllabus.shortcuts.items()]
     for name, plan in syllabus.plans.items():
         lines += ["", f"[plans.{name}]", f"hours = {plan.hours}", f"katas = {_quoted(plan.katas)}"]
     lines += ["", "[aliases]"] if syllabus.aliases else []

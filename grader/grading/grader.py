@@ -30,7 +30,7 @@ from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
-from grader.course.submission import Submission, first_use, parse
+from grader.course.submission import Submission, first_use, parse, shortcut_in
 from grader.grading.easier_case import MOST_TRIES, EasierCases, Retry
 from grader.grading.missing_return import MissingReturn, missing_return, reported_once
 from grader.grading.report_builder import Told, as_check, as_repair, in_torch, shown
@@ -192,7 +192,8 @@ class Grader:
         kata, reader = prepared.kata, self.reader(info)
         if broken := _broken_rule(kata, submission, reader):
             return Graded(_report(submission, kata, [broken], time.monotonic() - began))
-        shortcut = _shortcut(kata, submission, reader)  # before the worker has loaded the submission
+        names = self.course.shortcuts(kata)  # looked for before the worker has loaded the submission
+        shortcut = shortcut_in(submission, names, kata.library, reader) if names else None
         first = None if submission.as_tensors else reader.take()
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
@@ -359,14 +360,6 @@ def _raises_unwritten(source: str, results: Sequence[CheckResult]) -> bool:
         return False
     calls = (call for result in results for failure in result.failures for call in failure.trace)
     return any("NotImplementedError" in call.error for call in calls)
-
-
-def _shortcut(kata: Kata, submission: Submission, reader: WorkerReader) -> Use | None:
-    """Return the first library function in a submission that does all of the kata."""
-    if not kata.shortcuts:
-        return None
-    may_have_tensors = kata.library == "torch" or "torch" in submission.source
-    return first_use(submission, kata.shortcuts, may_have_tensors, reader)
 
 
 def _broken_rule(kata: Kata, submission: Submission, reader: WorkerReader) -> CheckReport | None:

@@ -79,28 +79,34 @@ def test_in_a_course_done_by_hand_it_earns_nothing_for_agreement(grade, tiny_cou
     assert report.score == 1000 - agreement.max_score
 
 
-@pytest.mark.parametrize(
-    ("first", "note"),
-    [
-        ("", ""),
-        (
-            "import numpy, torch",
-            "Line 8 uses torch.Tensor.double, which does what this kata is about. The points stand.",
-        ),
-    ],
-)
-def test_a_method_is_that_of_a_tensor_only_where_there_may_be_tensors(grade, first, note):
-    report = grade(
-        f"""{first}
+PAIR = """
 class Pair:
     def double(self, x):
         if isinstance(x, str): raise ValueError
         return x + x
-
-def double(x):
-    return Pair().double(x)
 """
-    )
+MADE = """
+def twice(self, x):
+    if isinstance(x, str): raise ValueError
+    return x + x
+Pair = type("Pair", (), {"double": twice})
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "note"),
+    [
+        (MADE, ""),
+        (f"import numpy, torch{PAIR}", ""),
+        (
+            f"import numpy, torch{MADE}",
+            "Line 6 uses torch.Tensor.double, which does what this kata is about. The points stand.",
+        ),
+    ],
+)
+def test_a_method_is_that_of_a_tensor_only_where_there_may_be_tensors(grade, first, note):
+    """And only if no class of the answer has it."""
+    report = grade(f"{first}def double(x): return Pair().double(x)\n")
     assert (report.score, report.checks[0].message) == (1000, note)
 
 

@@ -212,6 +212,23 @@ def test_a_name_is_taken_out_of_a_list_wherever_it_stands(run, tmp_path, before,
     assert (tmp_path / PATH).read_text() == f"[path]\nattention = {after}\n"
 
 
+SHORTCUTS = """
+[shortcuts]
+triple = ["numpy.add"]
+double = "None does it."
+"""
+
+
+def test_a_kata_that_is_renamed_or_removed_takes_its_shortcuts_with_it(run, tmp_path):
+    more = {**NEEDING, PATH: EFFORTS + SHORTCUTS}
+    code, said = run("rename", "triple", "thrice", more=more)
+    assert code == 0, said
+    assert (tmp_path / PATH).read_text() == more[PATH].replace("triple", "thrice")
+    code, said = run("remove", "thrice", "--yes", more={})
+    assert code == 0, said
+    assert Course(tmp_path).syllabus.shortcuts == {"double": "None does it."}
+
+
 def test_a_removed_kata_loses_its_aliases(run, tmp_path):
     others = '\n[aliases]\nthrice = "triple"  # as people say\ntwice = "double"\n'
     code, said = run("remove", "triple", "--yes", more={**NEEDING, PATH: EFFORTS + others})

@@ -33,6 +33,7 @@ def test_what_is_written_is_read_again(write, tmp_path):
         katas={"causal": Effort(20, 1), "padding": Effort(30, 3, ["causal"])},
         plans={"lab": Plan(0.5, ["causal"]), "term": Plan(1, ["causal", "padding"])},
         aliases={"triangle": "causal"},
+        shortcuts={"causal": ["numpy.tri", "torch.*"], "padding": "It is a comparison."},
     )
     assert syllabus(write, tmp_path, to_text(said)) == said
     assert said.order == ["causal", "padding"]
@@ -50,11 +51,20 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
         (
             "titel = 'x'\n[path]",
             "nothing is called `titel`; there are title, about, by_hand, reveal, see, assistants, [path],"
-            " [tracks], [katas], [plans] and [aliases].",
+            " [tracks], [katas], [shortcuts], [plans] and [aliases].",
         ),
         (f"{PATH}[aliases]\nz = 'q'", "`z` in [aliases]: [path] lists no kata 'q'."),
         (f"{PATH}[aliases]\ny = 'x'", "`y` in [aliases] is a kata itself."),
         (f"aliases = 1\n{PATH}", "aliases is a table: [aliases]."),
+        (f"shortcuts = 1\n{PATH}", "shortcuts is a table: [shortcuts]."),
+        (f"{PATH}[shortcuts]\nz = 'q'", "`z` in [shortcuts]: [path] lists no kata 'z'."),
+        *(
+            (
+                f"{PATH}[shortcuts]\nx = {listed}",
+                "`x` in [shortcuts] is a list of dotted names, or a text that says why there are none.",
+            )
+            for listed in ("1", "[1]", "[]", "''")
+        ),
         ("title = 5\n[path]", 'title is a text in quotes: title = "…".'),
         ("by_hand = 'yes'\n[path]", "by_hand is true or false, without quotes."),
         ("reveal = true\n[path]", 'reveal is "passed", or is left out.'),

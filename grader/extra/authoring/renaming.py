@@ -110,8 +110,8 @@ def _with_name(path: Path, places: list[ast.Constant], new: str) -> str:
 
 
 def _change_syllabus(changes: Changes, course: Course, old: str, new: str) -> None:
-    """Replace a name, with its quotes, in the lists and aliases of path.toml, and as the key of its effort;
-    without a new one, drop it."""
+    """Replace a name, with its quotes, in the lists and aliases of path.toml, and as the key of its effort
+    and of its shortcuts; without a new one, drop it."""
     path = course.root / FILE
     if not path.is_file():
         return
@@ -125,8 +125,11 @@ def _change_syllabus(changes: Changes, course: Course, old: str, new: str) -> No
         changed = text
         for place in (alias, before, alone, last):
             changed = re.sub(place, "", changed)
-    entry = rf"^{old}(?=\s*=\s*\{{)" if new else rf"^{old}\s*=\s*\{{.*\n"
-    changes.write(path, re.sub(entry, new.strip('"'), changed, flags=re.MULTILINE))
+    entry = rf"(?m)^{old}(?=\s*=\s*\{{)" if new else rf"(?m)^{old}\s*=\s*\{{.*\n"
+    changed = re.sub(entry, new.strip('"'), changed)
+    shortcut = rf"(?m)^{old}(?=\s*=)" if new else rf"(?m)^{old}\s*=.*\n"
+    table = re.compile(r"(?m)^\[shortcuts\](?:\n(?!\[).*)*")
+    changes.write(path, table.sub(lambda found: re.sub(shortcut, new.strip('"'), found[0]), changed))
 
 
 def _mentions(course: Course, name: str) -> list[str]:

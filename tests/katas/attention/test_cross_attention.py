@@ -14,7 +14,6 @@ KATA = Kata(
     entry_points=("cross_attention",),
     title="The decoder reads the encoder",
     source="Vaswani et al. 2017, section 3.2.3; Bahdanau, Cho and Bengio 2015, section 3.1",
-    shortcuts=("torch.nn.functional.scaled_dot_product_attention",),
     roundings=ROUNDINGS,
     bank_size=32,
     axes={

@@ -14,7 +14,6 @@ KATA = Kata(
     entry_points=("multi_head_attention",),
     title="Several attentions side by side",
     source="Vaswani et al. 2017, section 3.2.2",
-    shortcuts=("torch.nn.functional.multi_head_attention_forward", "torch.nn.MultiheadAttention"),
     roundings=ROUNDINGS,
     bank_size=32,
     axes={

@@ -14,7 +14,6 @@ KATA = Kata(
     entry_points=("scaled_dot_product_attention",),
     title="Queries, keys and values",
     source="Vaswani et al. 2017, section 3.2.1",
-    shortcuts=("torch.nn.functional.scaled_dot_product_attention",),
     roundings=ROUNDINGS,
     bank_size=36,
     axes={

@@ -12,7 +12,6 @@ KATA = Kata(
     entry_points=("softmax",),
     title="Scores become probabilities",
     source="Vaswani et al. 2017, section 3.2.1; Goodfellow, Bengio and Courville 2016, section 4.1",
-    shortcuts=("scipy.special.softmax", "torch.softmax", "torch.nn.Softmax"),
     bank_size=40,
     hints=(
         "Adding the same number to every score of a slice leaves its softmax as it was. Which number, added "

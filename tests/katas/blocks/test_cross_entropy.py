@@ -20,7 +20,6 @@ KATA = Kata(
     entry_points=("cross_entropy",),
     title="How surprised the model is",
     source="Goodfellow, Bengio and Courville 2016, sections 3.13 and 4.1; Vaswani et al. 2017, section 5",
-    shortcuts=("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss"),
     axes={"logits": "batch tokens vocab", "targets": "batch tokens"},
     hints=(
         "Take one position with two tokens, logits 1000 and 0, target 1. The loss is 1000 by hand. Which "

@@ -22,7 +22,6 @@ KATA = Kata(
     entry_points=("decoder_layer",),
     title="One decoder layer",
     source="Vaswani et al. 2017, sections 3.1 to 3.3; pre-norm: Xiong et al. 2020, section 3",
-    shortcuts=("torch.nn.TransformerDecoderLayer",),
     hints=(
         "Write the three lines of the statement first, with three functions that do not exist yet. The "
         "right-hand side of each begins with x itself, not with its norm.",

@@ -23,7 +23,6 @@ KATA = Kata(
     entry_points=("encoder_block",),
     title="Attend, add, norm; think, add, norm",
     source="Vaswani et al. 2017, sections 3.1 to 3.3",
-    shortcuts=("torch.nn.TransformerEncoderLayer",),
     axes={"x": "batch tokens d_model", "mask": "batch heads queries keys"},
     hints=(
         "Write the two lines of the statement first, with three functions that do not exist yet. Each norm "

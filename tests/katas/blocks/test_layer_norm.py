@@ -18,7 +18,6 @@ KATA = Kata(
     entry_points=("layer_norm",),
     title="Every token's vector brought to one size",
     source="Ba, Kiros and Hinton 2016, section 3; Vaswani et al. 2017, section 3.1",
-    shortcuts=("torch.nn.functional.layer_norm", "torch.nn.LayerNorm"),
     axes={"x": "batch tokens d_model", "gamma": "d_model", "beta": "d_model"},
     hints=(
         "Take one row by hand: its mean, the average of its squared distances from that mean, a root. Which "

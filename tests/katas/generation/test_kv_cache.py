@@ -10,7 +10,6 @@ KATA = Kata(
     entry_points=("KVCache", "cached_attention"),
     title="Every token is projected once",
     source="Shazeer 2019, section 2.4; Vaswani et al. 2017, section 3.2",
-    shortcuts=("torch.nn.functional.scaled_dot_product_attention",),
     library="torch",
     roundings=4,
     bank_size=20,

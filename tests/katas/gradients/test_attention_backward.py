@@ -20,12 +20,6 @@ KATA = Kata(
     title="Attention backwards, without the matrix",
     source="Dao 2023, algorithm 2; Dao et al. 2022, appendix B",
     library="torch",
-    shortcuts=(
-        "torch.Tensor.backward",
-        "torch.autograd",
-        "torch.func",
-        "torch.nn.functional.scaled_dot_product_attention",
-    ),
     axes={
         "dout": "queries d_v",
         "q": "queries d_k",

@@ -23,7 +23,6 @@ KATA = Kata(
     entry_points=("block_backward",),
     title="A decoder block, backwards",
     source="Rumelhart, Hinton and Williams 1986; Vaswani et al. 2017; Ba, Kiros and Hinton 2016",
-    shortcuts=("torch.Tensor.backward", "torch.autograd", "torch.func", "torch.native_layer_norm_backward"),
     axes={"dout": "batch tokens d_model", "x": "batch tokens d_model", "dx": "batch tokens d_model"},
     hints=(
         "Write the forward pass first, one line for each row of the statement's table, and keep every name. "

@@ -19,13 +19,6 @@ KATA = Kata(
     entry_points=("layer_norm_backward",),
     title="Back through mean and variance",
     source="Ba, Kiros and Hinton 2016, section 3, and the chain rule",
-    shortcuts=(
-        "torch.Tensor.backward",
-        "torch.autograd",
-        "torch.func",
-        "torch.native_layer_norm_backward",
-        "torch.ops.aten.native_layer_norm_backward",
-    ),
     axes={
         "dy": "batch tokens d_model",
         "x": "batch tokens d_model",

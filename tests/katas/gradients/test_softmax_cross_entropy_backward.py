@@ -20,7 +20,6 @@ KATA = Kata(
     entry_points=("softmax_cross_entropy_backward",),
     title="Where every backward pass begins",
     source="Bridle 1990; Goodfellow, Bengio and Courville 2016, section 6.2.2.3",
-    shortcuts=("torch.Tensor.backward", "torch.autograd", "torch.func"),
     axes={"logits": "batch tokens vocab", "targets": "batch tokens", "result": "batch tokens vocab"},
     hints=(
         "Take one position of three logits and change one of them a little, first the target's and then "

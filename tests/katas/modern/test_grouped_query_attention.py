@@ -14,7 +14,6 @@ KATA = Kata(
     entry_points=("grouped_query_attention",),
     title="Several query heads share one head of keys and values",
     source="Ainslie et al. 2023, section 2.2; Shazeer 2019",
-    shortcuts=("torch.nn.functional.scaled_dot_product_attention",),
     axes={
         "q": "batch heads queries d_head",
         "k": "batch groups keys d_head",

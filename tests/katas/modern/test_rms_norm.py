@@ -15,7 +15,6 @@ KATA = Kata(
     entry_points=("rms_norm",),
     title="Every token's vector brought to one length",
     source="Zhang and Sennrich 2019, section 3; Touvron et al. 2023, section 2.2",
-    shortcuts=("torch.nn.functional.rms_norm", "torch.nn.RMSNorm"),
     axes={"x": "batch tokens d_model", "gamma": "d_model"},
     hints=(
         "Take the first row of the example by hand: its squares, their average, a root, a division. Which "

@@ -16,7 +16,6 @@ KATA = Kata(
     entry_points=("CausalSelfAttention",),
     title="Attention that never looks ahead",
     source="Vaswani et al. 2017, sections 3.2.1 to 3.2.3",
-    shortcuts=("torch.nn.functional.scaled_dot_product_attention", "torch.nn.MultiheadAttention"),
     library="torch",
     grades_gradients=True,
     roundings=ROUNDINGS,

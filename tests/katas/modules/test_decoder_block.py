@@ -20,7 +20,6 @@ KATA = Kata(
     entry_points=("DecoderBlock",),
     title="One block of a GPT",
     source="Radford et al. 2019, section 2.3; Xiong et al. 2020, section 3",
-    shortcuts=("torch.nn.TransformerEncoderLayer",),
     library="torch",
     grades_gradients=True,
     roundings=ROUNDINGS,

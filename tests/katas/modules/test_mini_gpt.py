@@ -16,7 +16,6 @@ KATA = Kata(
     entry_points=("MiniGPT",),
     title="A whole decoder-only model",
     source="Radford et al. 2019, section 2.3; Vaswani et al. 2017, sections 3.2 and 3.3",
-    shortcuts=("torch.nn.TransformerEncoder", "torch.nn.TransformerEncoderLayer"),
     library="torch",
     axes={"ids": "batch tokens"},
     grades_gradients=True,

@@ -24,7 +24,6 @@ KATA = Kata(
     entry_points=("Transformer",),
     title="The Transformer of 2017, whole",
     source="Vaswani et al. 2017, sections 3.1 to 3.5, figure 1, and 5.4",
-    shortcuts=("torch.nn.Transformer", "torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"),
     library="torch",
     axes={"src": "batch source", "tgt": "batch target", "memory": "batch source d_model"},
     grades_gradients=True,

@@ -23,7 +23,6 @@ KATA = Kata(
     entry_points=("TransformerDecoder",),
     title="The decoder of a translator, from ids to logits",
     source="Vaswani et al. 2017, sections 3.1, 3.4, 3.5 and 5.4; Press and Wolf 2017, section 3",
-    shortcuts=("torch.nn.TransformerDecoderLayer", "torch.nn.TransformerDecoder"),
     library="torch",
     axes={
         "ids": "batch target",

@@ -24,7 +24,6 @@ KATA = Kata(
     entry_points=("TransformerDecoderLayer",),
     title="A decoder layer with masks and dropout",
     source="Vaswani et al. 2017, sections 3.1 to 3.3 and 5.4; Xiong et al. 2020, section 3",
-    shortcuts=("torch.nn.TransformerDecoderLayer",),
     library="torch",
     grades_gradients=True,
     roundings=ROUNDINGS,

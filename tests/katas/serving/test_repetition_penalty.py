@@ -15,7 +15,6 @@ KATA = Kata(
     library="torch",
     axes={"logits": "batch vocab", "ids": "batch tokens"},
     bank_size=48,
-    shortcuts=("transformers.RepetitionPenaltyLogitsProcessor",),
     hints=(
         "Divide 3 by a penalty of 2, and then -3. In which of the two cases does the token become less "
         "likely?",

@@ -14,7 +14,6 @@ KATA = Kata(
     entry_points=("adamw_step",),
     title="One step of AdamW",
     source="Loshchilov and Hutter 2019, algorithm 2; Kingma and Ba 2015, algorithm 1",
-    shortcuts=("torch.optim.AdamW",),
     roundings=2,
     bank_size=36,
     hints=(

@@ -21,7 +21,6 @@ KATA = Kata(
     entry_points=("clip_gradients",),
     title="One norm for all gradients",
     source="Pascanu, Mikolov and Bengio 2013, section 3.2 and algorithm 1",
-    shortcuts=("torch.nn.utils.clip_grad_norm_",),
     roundings=ROUNDINGS,
     bank_size=32,
     hints=(

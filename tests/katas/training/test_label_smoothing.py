@@ -21,7 +21,6 @@ KATA = Kata(
     title="Never quite sure",
     source="Vaswani et al. 2017, section 5.4; Szegedy et al. 2016, section 7",
     axes={"logits": "batch tokens vocab", "targets": "batch tokens"},
-    shortcuts=("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss"),
     hints=(
         "Take the example and write the four probabilities of the smoothed target under the logits. Do they "
         "add up to one, and what does the target itself get?",

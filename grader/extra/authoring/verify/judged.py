@@ -226,7 +226,8 @@ def _digest_of_file(path: Path) -> str:
 def _digest(course: Course, info: KataInfo, seed: int) -> str:
     files = filter(Path.is_file, (info.path, course.solution(info, "reference")))
     machine = sys.platform, platform.machine()
-    return digest(files, "judged", seed, course.syllabus.by_hand, machine, _digest_of_code())
+    by_hand = course.syllabus.by_hand and course.syllabus.shortcuts.get(info.name, True)
+    return digest(files, "judged", seed, by_hand, machine, _digest_of_code())
 
 
 @cache

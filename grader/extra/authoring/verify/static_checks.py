@@ -36,7 +36,7 @@ from grader.extra.show.demonstration import open_demonstration
 from grader.kata import Corner, Kata, KataError, Law
 from grader.plugins import GRADE
 from grader.reading.parts import open_questions
-from grader.reading.rules import first_use
+from grader.reading.rules import first_use, shortcut_in
 from grader.reading.shape import text_digest
 
 FILE = "verified.toml"
@@ -236,6 +236,7 @@ def gaps(course: Course, info: KataInfo) -> list[str]:
         *_gaps_of_points(course, info),
         *_gaps_of_asserts(course, info),
         *_gaps_of_needs(course, info, "reference"),
+        *_gaps_of_shortcuts(course, info),
     ]
 
 
@@ -502,6 +503,29 @@ def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
         for rule in course.declaration(info).rules
         for found in [first_use(parse(course.solution(info, part)), rule.forbidden)]
         if found
+    ]
+
+
+def _gaps_of_shortcuts(course: Course, info: KataInfo) -> list[str]:
+    """Return a message if the syllabus has a table of shortcuts without this kata, and for each right answer
+    that would get a note."""
+    if info.questions:
+        return []
+    listed = course.syllabus.shortcuts
+    if listed and info.name not in listed:
+        return [
+            f"tests/katas/path.toml: [shortcuts] lacks `{info.name}`; list what of a library does all of it,"
+            " or write in a sentence why nothing does."
+        ]
+    names = course.shortcuts(course.declaration(info))
+    paths = [course.solution(info, part) for part in ("reference", "variants", "in_torch")]
+    return [
+        f"{place(course, path, used[1])}: {used[0]} is a shortcut of this kata, and right answers that use it"
+        " get a note; write this one without, or take it out of the shortcuts."
+        for path in paths
+        if path.is_file()
+        for used in [shortcut_in(parse(path), names, info.library)]
+        if used
     ]
 
 
