@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from grader.values.comparison import (
     Difference,
     Precision,
     Tolerance,
+    capitalized,
     epsilon_of,
     first_difference,
     value_difference,
@@ -144,7 +146,7 @@ def curve(
     wrong: Collection[int] = (),
     titles: tuple[str, str] = ("at most", "got"),
 ) -> Picture:
-    """Return a picture of two curves, for `true`: numbers of the submission beside those that are due.
+    """Return a picture of two curves, for `true`: numbers of the submission beside those that are expected.
 
     Args:
         what: What the numbers are, as a noun phrase.
@@ -196,7 +198,13 @@ def close(
     dtype = dtype or _coarsest_dtype(got, expected)
     found = first_difference(_as_large_as(got, expected), got, tolerance, dtype)
     if found:
-        raise ExpectationFailed(f"{_capitalized(what)} is not what it must be.", found)
+        raise _differing(what, found)
+
+
+def _differing(what: str, found: Difference) -> ExpectationFailed:
+    """Return what to raise if a value differs from the one that it should be."""
+    found = replace(found, what=what)
+    return ExpectationFailed(found.sentence, found)
 
 
 def _as_large_as(got: Any, expected: Any) -> Any:
@@ -231,9 +239,7 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
         return
     wrong = ~(abs(have - wanted) <= 0.51 * 10.0**-places)
     if wrong.any():
-        raise ExpectationFailed(
-            f"{_capitalized(what)} differs from the printed figures.", value_difference(wanted, have, wrong)
-        )
+        raise _differing(what, value_difference(wanted, have, wrong))
 
 
 def equal(got: Any, expected: Any, what: str) -> None:
@@ -252,7 +258,7 @@ def equal(got: Any, expected: Any, what: str) -> None:
     """
     found = first_difference(expected, got, Tolerance(terms=0))
     if found:
-        raise ExpectationFailed(f"{_capitalized(what)} is not what it must be.", found)
+        raise _differing(what, found)
 
 
 def frequency(hits: int, n: int, p: float, what: str = "the outcome") -> None:
@@ -322,8 +328,8 @@ def _require_frequencies(
     low, high = _accepted(n, p[wrong[0]], chance)
     accepted = f"{low} to {high} are accepted" if low < high else "nothing else is accepted"
     raise ExpectationFailed(
-        f"{_capitalized(names[wrong[0]])} came up too {often}: {count} times in {n} draws, where about"
-        f" {expected:g} are due and {accepted}.",
+        f"{capitalized(names[wrong[0]])} came up too {often}: {count} times in {n} draws, where about"
+        f" {expected:g} are expected and {accepted}.",
         picture=_frequency_bars(hits, n, p, labels, wrong, chance),
     )
 
@@ -335,7 +341,7 @@ def _is_due(hits: int, n: int, p: float, chance: float) -> bool:
 def _frequency_bars(
     hits: list[int], n: int, p: list[float], labels: list[str], wrong: list[int], chance: float
 ) -> Picture:
-    """Return bars of the shares that are due and those that came up, with the range accepted for each."""
+    """Return bars of the shares that are expected and those that came up, with the range accepted."""
     start = max(0, min(wrong[0] - MOST_POINTS // 2, len(hits) - MOST_POINTS))
     kept = range(start, min(start + MOST_POINTS, len(hits)))
     ranges = [[hits / n for hits in _accepted(n, p[index], chance)] for index in kept]
@@ -343,7 +349,7 @@ def _frequency_bars(
         "bars",
         f"shares of {n} draws",
         (
-            Panel("due", (tuple(to_number(f"{p[index]:.4g}") for index in kept),)),
+            Panel("expected", (tuple(to_number(f"{p[index]:.4g}") for index in kept),)),
             Panel("got", (tuple(to_number(f"{hits[index] / n:.4g}") for index in kept),)),
         ),
         ("",),
@@ -377,7 +383,8 @@ def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> No
     Args:
         call: A function of the student's.
         *args: Its positional arguments.
-        why: Why the call must be refused, as a clause that follows "A ValueError is due: ".
+        why: Why the call must be refused, as a clause that follows "This call should raise a
+            ValueError: ".
         **kwargs: Its keyword arguments.
 
     Raises:
@@ -391,10 +398,10 @@ def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> No
     except SubmissionFailed as error:
         if {"ValueError", "AssertionError"} & set(error.kinds):
             return
-        outcome = f"The call raised {error}."
+        outcome = f"It raised {error}."
     else:
-        outcome = f"The call returned {show(result)}."
-    raise ExpectationFailed(f"A ValueError is due: {why}. {outcome}")
+        outcome = f"It returned {show(result)}."
+    raise ExpectationFailed(f"This call should raise a ValueError: {why}. {outcome}")
 
 
 def loads(student: Any, module: Any, weights: dict[str, Any]) -> Any:
@@ -440,8 +447,3 @@ def loads(student: Any, module: Any, weights: dict[str, Any]) -> Any:
 def _listed(names: Iterable[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return ", ".join(quoted[:8]) + (", …" if len(quoted) > 8 else "") if quoted else "none"
-
-
-def _capitalized(what: str) -> str:
-    """Return `what` with a capital letter, unless it begins with code."""
-    return what[:1].upper() + what[1:] if what.split(" ")[0].isalpha() else what

@@ -63,6 +63,7 @@ class Ranks:
     def __init__(self, size: int) -> None:
         self.size = size
         self.exchanges: list[Exchange] = []
+        self._arguments: Sequence[Mapping[str, Any]] = []
 
     def scatter(self, array: np.ndarray, axis: int = 0) -> list[np.ndarray]:
         """Cut an array into one piece for each rank.
@@ -112,9 +113,9 @@ class Ranks:
             totals = Ranks(2).run(student.total, [{"x": x}, {"x": -x}], "all_reduce")
             expect.close(totals[0], 0 * x, "the total on rank 0")
         """
-        self.exchanges = []
+        self.exchanges, self._arguments = [], arguments
         while True:
-            turns = [self._turn(function, rank, arguments[rank], collectives) for rank in range(self.size)]
+            turns = [self._turn(function, rank, arguments, collectives) for rank in range(self.size)]
             if all(turn.asked is None for turn in turns):
                 return [turn.result for turn in turns]
             self.exchanges.append(_exchange(turns, len(self.exchanges)))
@@ -148,7 +149,8 @@ class Ranks:
             expect.close(again, answers[0], "what rank 0 returns when it runs again")
         """
         with getattr(function, "anew", nullcontext)():  # an entry point in a new worker
-            turn = self._turn(function, rank, arguments, collectives)
+            of_ranks = [*self._arguments[:rank], arguments, *self._arguments[rank + 1 :]]
+            turn = self._turn(function, rank, of_ranks, collectives)
         if turn.asked is not None:
             raise ExpectationFailed(_differs(rank, turn.asked[0], len(self.exchanges)))
         return turn.result
@@ -178,12 +180,16 @@ class Ranks:
         return sum(exchange.bytes_sent for exchange in self.exchanges)
 
     def _turn(
-        self, function: Callable[..., Any], rank: int, arguments: Mapping[str, Any], names: Sequence[str]
+        self,
+        function: Callable[..., Any],
+        rank: int,
+        arguments: Sequence[Mapping[str, Any]],
+        names: Sequence[str],
     ) -> _Turn:
         """Run one rank, up to the first collective that is not among the exchanges."""
-        turn = _Turn(rank, self.exchanges)
+        turn = _Turn(rank, self.exchanges, arguments, names)
         try:
-            turn.result = function(**arguments, **{name: turn.collective(name) for name in names})
+            turn.result = function(**arguments[rank], **{name: turn.collective(name) for name in names})
         except (SubmissionFailed, RuntimeError):  # what a collective raises
             if turn.asked is None and not turn.complaint:
                 raise
@@ -198,10 +204,19 @@ class _Turn:
     """One call of a rank.
 
     Afterwards `asked` has the collective that it waits for and what it gave, or `result` what it returned.
+    The functions that the rank gets have it as `turn`: a report shows the run with the `arguments` of all
+    ranks.
     """
 
-    def __init__(self, rank: int, exchanges: list[Exchange]) -> None:
-        self._rank, self._exchanges = rank, exchanges
+    def __init__(
+        self,
+        rank: int,
+        exchanges: list[Exchange],
+        arguments: Sequence[Mapping[str, Any]],
+        collectives: Sequence[str],
+    ) -> None:
+        self.rank, self.arguments, self.collectives = rank, arguments, collectives
+        self._exchanges = exchanges
         self.met = 0
         self.asked: tuple[str, Any] | None = None
         self.complaint = ""
@@ -220,6 +235,7 @@ class _Turn:
         def answer(*values: Any) -> Any:
             return self._answer(name, values)
 
+        answer.turn = self  # type: ignore[attr-defined]
         return answer
 
     def _answer(self, name: str, values: tuple[Any, ...]) -> Any:
@@ -229,17 +245,17 @@ class _Turn:
         is_one = len(values) == 1 and isinstance(values[0], np.ndarray | np.generic | int | float)
         array = np.array(values[0]) if is_one else None
         if array is None or array.dtype.hasobject:
-            self.complaint = f"{name} takes an array; rank {self._rank} gives it {_kind(values)}."
+            self.complaint = f"{name} takes an array; rank {self.rank} gives it {_kind(values)}."
             raise RuntimeError(self.complaint)
         if self.met == len(self._exchanges):
             self.asked = name, array
             raise RuntimeError(WAITS)
         exchange = self._exchanges[self.met]
-        if exchange.name != name or not _same(exchange.given[self._rank], array):
-            self.complaint = _differs(self._rank, name, self.met)
+        if exchange.name != name or not _same(exchange.given[self.rank], array):
+            self.complaint = _differs(self.rank, name, self.met)
             raise RuntimeError(self.complaint)
         self.met += 1
-        answer = exchange.returned[self._rank]
+        answer = exchange.returned[self.rank]
         return [item.copy() for item in answer] if isinstance(answer, list) else answer.copy()
 
 

@@ -139,10 +139,19 @@ def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
         call = _call_that_returned(observed.get(part), seen.calls)
         exact, got = expected.exact.get(part, expected.exact), observed.get(part, observed)
         lost = lost_digits(context.kata.library, dtype, exact, got)
-        text = _one_for_several(seen) or _sentence(found) or lost
+        found = _without_result_name(found, observed)
+        text = _one_for_several(seen) or _other_parts(expected.native, observed) or _sentence(found) or lost
         if found.got == "an object of type Tensor" and context.kata.library == "numpy":
             text += A_TENSOR
-        raise seen.complaint(text, _without_result_name(found, observed), call)
+        raise seen.complaint(text, found, call)
+
+
+def _other_parts(expected: dict[str, Any], observed: dict[str, Any]) -> str:
+    """Return what to say if a result lacks the parts that the kata compares, or has others; else no text."""
+    others = [value for name, value in observed.items() if name not in expected]
+    if expected.keys() == observed.keys() or not others:
+        return ""
+    return f"The result is {describe_type(others[0])}, where {' and '.join(expected)} are expected."
 
 
 def _one_for_several(seen: Observation) -> str:
@@ -152,7 +161,7 @@ def _one_for_several(seen: Observation) -> str:
         parts = [to_numpy(leaf) for leaf in leaves(seen.values)]
         rows = [part for part in parts if whole is not None and part is not None and _is_row(part, whole)]
         if whole is not None and whole.ndim and len(rows) == len(whole) > 1:
-            return f"`{call.name}` returns one array where {NUMBERS.get(len(rows), len(rows))} are due."
+            return f"`{call.name}` returns one array where {NUMBERS.get(len(rows), len(rows))} are expected."
     return ""
 
 
@@ -186,13 +195,15 @@ def _holds_the_numbers(value: Any, other: Any) -> bool:
 
 
 def _sentence(found: Difference) -> str:
+    subject = f"`{found.where}`" if found.where[:1].isidentifier() else f"Item {found.where} of the result"
+    subject = subject if found.where else "The result"
     if found.kind == "type":
         question = " Is a `return` missing?" if found.got == "None" and "[" not in found.where else ""
-        return f"The result is {found.got}, where {found.expected} is due.{question}"
+        return f"{subject} is {found.got}, where {found.expected} is expected.{question}"
     if found.kind == "length":
-        return "The result has another length than is due."
+        return f"{subject} has another length than expected."
     if found.kind in ("shape", "dtype"):
-        return f"The result is {found.got}; it must be {found.expected}."
+        return f"{subject} is {found.got}; it must be {found.expected}."
     return "The result holds NaN." if found.is_nan else ""
 
 
@@ -212,7 +223,7 @@ def has_the_right_shape(context: CheckContext, case: Case) -> None:
             continue
         text = _one_for_several(seen)
         if have is None:
-            text = text or f"{name} is {describe_type(got)}, where {describe(wanted)} is due."
+            text = text or f"{name} is {describe_type(got)}, where {describe(wanted)} is expected."
         else:
             text = text or f"{name} has the shape {have.shape}; it must be {tuple(wanted.shape)}."
         raise seen.complaint(text, call=_call_that_returned(got, seen.calls))
@@ -263,7 +274,7 @@ def _leaves(seen: Observation, expected: Any, got: Any, name: str = "") -> list[
         return []  # Python numbers have no shape; `agrees_with_reference` judges them
     is_alike = isinstance(expected, dict) == isinstance(got, dict) and isinstance(got, dict | list | tuple)
     if not is_alike or len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
-        raise seen.complaint(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
+        raise seen.complaint(f"{name} is {describe_type(got)}, where {describe_type(expected)} is expected.")
     keys = list(expected) if isinstance(expected, dict) else list(range(len(expected)))
     one = not name and keys == ["result"]
     return [
@@ -300,7 +311,7 @@ def answers_the_same_again(context: CheckContext, case: Case) -> None:
     found = first_difference(first.values, observed, case.precision.tolerance(context.kata.roundings))
     if found and found.got != found.expected:  # two objects of one type differ in nothing that was seen
         text = f"A second call with the same arguments gives another answer. {AT_RANDOM}"
-        raise again.complaint(text, _without_result_name(found, observed))
+        raise again.complaint(text, replace(found, what="the second answer"))
 
 
 @builtin_check(corner=None)
@@ -319,7 +330,7 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     every = state.findings(context.kata, context.student, case.arguments, others, seen.values, tolerance)
     for found in every:
         if found.kind not in (*kept, state.RAISED):  # the reference keeps to the others
-            difference = found.difference and _without_result_name(found.difference, seen.values)
+            difference = found.difference and replace(found.difference, what="the later answer")
             raise CaseFailed(ExpectationFailed(found.sentence, difference), found.calls)
 
 
@@ -349,10 +360,11 @@ def _require_gradients(context: CheckContext, case: Case, evaluating: bool) -> l
             dtype = plain_dtype(dtype_name(have.get(key)))
             found = first_difference(wanted[key], have.get(key), floored, dtype)
             if found:
-                told = _gradient_sentence(_argument_name(key, call, case.arguments), have.get(key))
-                if evaluating:
-                    told = f"In evaluation mode {told[0].lower()}{told[1:]}"
-                raise seen.complaint(told, found, call)
+                name = _argument_name(key, call, case.arguments)
+                mode = ", in evaluation mode," if evaluating else ""
+                found = replace(found, what=f"the gradient with respect to {name}{mode}")
+                text = _none_reaches(name, have.get(key), evaluating) or found.sentence
+                raise seen.complaint(text, found, call)
     return seen.calls.judged
 
 
@@ -369,10 +381,12 @@ def _name_in(case: Arguments, value: Any) -> str | None:
     return next((name for name, argument in case.items() if argument is value), None)
 
 
-def _gradient_sentence(name: str, gradient: Any) -> str:
-    if gradient is not None and not bool((gradient != 0).any()):
-        return f"No gradient reaches {name}: something on the way is detached or made anew."
-    return f"The gradient with respect to {name} differs from the reference's."
+def _none_reaches(name: str, gradient: Any, evaluating: bool) -> str:
+    """Return a sentence if a gradient that should not be 0 is 0 everywhere; else no text."""
+    if gradient is None or bool((gradient != 0).any()):
+        return ""
+    told = f"o gradient reaches {name}: something on the way is detached or made anew."
+    return f"In evaluation mode n{told}" if evaluating else f"N{told}"
 
 
 @builtin_check(when=lambda kata: kata.checks_device, choose=_medium_sized)
@@ -447,7 +461,7 @@ def _require_same_answer(context: CheckContext, case: Case, plain: dict[str, Any
         raise seen.complaint("The answer is another one at each call, so nothing can be said of the device.")
     raise seen.complaint(
         "With the inputs on another device than the CPU, the answer is another one than on the CPU.",
-        _without_result_name(found, seen.values),
+        replace(found, what="the answer on another device"),
     )
 
 

@@ -109,7 +109,7 @@ def _sentence(name: str, expected: Any, answer: Any) -> str:
     if given == EMPTY:
         return f"{name} has no answer yet."
     if _kind(expected) != _kind(answer):
-        return f"{name} is {_kind(answer) or given}, and {_kind(expected)} is due."
+        return f"{name} is {_kind(answer) or given}, and {_kind(expected)} is expected."
     return f"{name} = {show(answer)} is not right."
 
 

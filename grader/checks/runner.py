@@ -280,7 +280,7 @@ def _unusable_result(trace: list[Call], error: Exception) -> str:
     last = trace[-1]
     found = UNPACKED.search(str(error))
     if found and hasattr(last.value, "shape"):
-        return f"`{last.name}` returns one array where {NUMBERS.get(found[1], found[1])} are due."
+        return f"`{last.name}` returns one array where {NUMBERS.get(found[1], found[1])} are expected."
     return f"{last.name} returned {describe(last.value)}, which cannot be used as the statement describes."
 
 

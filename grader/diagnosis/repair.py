@@ -166,7 +166,7 @@ def widening_place(
     ends_here = site.end_lineno == site.lineno
     columns = (site.col_offset, site.end_col_offset or 0) if ends_here else None
     return EditPlace(
-        site.lineno, columns, "a dtype", f"This is {have}, and so is the result; {wanted} is due."
+        site.lineno, columns, "a dtype", f"This is {have}, and so is the result, which should be {wanted}."
     )
 
 

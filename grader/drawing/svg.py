@@ -142,7 +142,7 @@ def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
             f' height="{TALL - 4}"/>'
         )
         parts.append(f'<path class="due" d="M{MARGIN + line} {y}v{TALL}"/>')
-        number = f"{_number(got[column])}, due {_number(expected[column])}"
+        number = f"{_number(got[column])}, expected {_number(expected[column])}"
         parts.append(_text(MARGIN + max(length, high) + 18, y + 15, number, "", "start"))
         if column in wrong:
             parts.append(_text(MARGIN + max(length, high) + 6, y + 15, "✗", "cross", "start"))

@@ -146,6 +146,15 @@ VARIATIONS = {
     "has_the_right_gradients",
 }
 ORDINARY, DTYPES = "agrees_with_reference", "keeps_the_dtype"  # checks of ordinary cases, and of dtypes alone
+#: What fails if values differ, by the check's name; in an edge case its title says which.
+DIFFERS = {
+    ORDINARY: "The result differs from the reference's.",
+    "float64_keeps_its_digits": "For float64 the result differs from the reference's.",
+    "any_memory_layout": "For arrays that are not contiguous the result differs from the reference's.",
+}
+#: Checks that every kata has, whose titles say nothing that the message does not say.
+GENERAL = {ORDINARY, DTYPES, *VARIATIONS, "has_the_right_shape", "leaves_arguments_unchanged"}
+AT_RANDOM = "drawn at random"  # in what is said of answers that differ from call to call
 NAN = "The result holds NaN."
 #: The commands that lead on from a report, by what they show.
 COMMANDS = {"hint": "grade hint {}", "call": "grade {} --snippet", "full": "grade {} --full"}
@@ -159,6 +168,14 @@ def wrong(kata: KataReport) -> list[CheckReport]:
 def held(kata: KataReport) -> list[CheckReport]:
     """Return the other checks: those that passed or were skipped."""
     return [check for check in kata.checks if check.status not in WRONG and check.words is None]
+
+
+def holding(kata: KataReport) -> str:
+    """Return how many checks hold, of those that counted, and how many could not count."""
+    passed = [check for check in held(kata) if check.status == "passed"]
+    left = len(held(kata)) - len(passed)
+    text = f"{len(passed)} of {len(passed) + len(wrong(kata))} checks hold"
+    return f"{text}; {left} could not count" if left else text
 
 
 def by_hand(kata: KataReport) -> list[CheckReport]:
@@ -180,16 +197,17 @@ class Cause:
 
 @dataclass(frozen=True)
 class Told:
-    """What every format shows of a kata that fails, in this order: what is wrong in words, or where; how many
-    checks fail, and for how many reasons; a failing call as code, with what came; the line."""
+    """What every format shows of a kata that fails, in this order: what is wrong in words, or where; the rule
+    that is broken; how many checks fail, and for how many reasons; a failing call as code, with what came;
+    the line."""
 
     words: str
     count: str
     check: CheckReport  # whose call is shown
-    claim: str  # of that check; "" if it is the words
-    message: str  # of that check; "" if it is the words
+    claim: str  # what fails in that check; "" if it is the words
+    rule: str  # that fails there; "" if the words say it
     shows_call: bool  # that call, as code: not while the part is unwritten
-    shows_values: bool  # what came and what was due: not if the message says both
+    shows_values: bool  # what came and what is expected: not if the message says both
     places: tuple[Place, ...]
     others: tuple[str, ...]  # about each of the other reasons: a mistake in full, anything else in a line
     guess: str  # what may explain a failure, if anything may
@@ -201,15 +219,15 @@ def told(kata: KataReport) -> Told:
     check = found[0].first
     place = (check.place,) if check.place else ()
     searched = "" if named(check) or check.message else repair_text(kata)
-    words = named(check) or searched or check.message
+    words = named(check) or searched
     is_written = not check.message.startswith(UNWRITTEN)
-    says_both = check.message.startswith("The result is ")  # what came and what was due
+    says_both = all(text and text in check.message for text in (check.expected, check.got))
     return Told(
-        words or check.title,
+        words or fails(check),
         count_of(kata, len(found)),
         check,
-        check.title if words else "",
-        check.message if named(check) else "",
+        fails(check) if words else "",
+        "" if words else rule_of(check),
         is_written,
         is_written and not says_both,
         place or tuple(repair.place for repair in kata.repairs if searched),
@@ -220,7 +238,7 @@ def told(kata: KataReport) -> Told:
 
 def _of_other(cause: Cause) -> str:
     """Return what is said of a cause that is not the first."""
-    return named(cause.first) or _sentence(cause.first.message) or cause.first.title
+    return named(cause.first) or in_brief(cause.first)
 
 
 def count_of(kata: KataReport, reasons: int) -> str:
@@ -328,15 +346,15 @@ def _breaks(line: str) -> list[tuple[int, int]]:
 
 
 def causes(kata: KataReport) -> list[Cause]:
-    """Return the causes of all failures: named mistakes first, then exceptions, then what a sentence tells,
-    then wrong answers; last what fails in a variation alone, such as another dtype. If ordinary cases come
-    out wrong, a dtype and NaN on extreme ones come last."""
+    """Return the causes of all failures: that of wrong answers in ordinary cases first, then named mistakes,
+    exceptions, what a sentence tells, and wrong answers in edge cases; last what fails in a variation alone,
+    such as another dtype. If ordinary cases come out wrong, a dtype and NaN on extreme ones come last."""
     groups: dict[object, list[CheckReport]] = {}
     for check in wrong(kata):
         groups.setdefault(_reason(check), []).append(check)
     found = [Cause(tuple(sorted(checks, key=_shows_little))) for checks in groups.values()]
     is_far_off = any(check.name == ORDINARY and check.expected and not check.message for check in wrong(kata))
-    return sorted(found, key=lambda cause: _rank(cause.first, is_far_off))
+    return sorted(found, key=lambda cause: _rank(cause, is_far_off))
 
 
 def named(check: CheckReport) -> str:
@@ -347,8 +365,29 @@ def named(check: CheckReport) -> str:
 
 
 def explanation(check: CheckReport) -> str:
-    """Return the text of the mistake that explains a failure, or else the check's message."""
-    return named(check) or check.message
+    """Return the text of the mistake that explains a failure, or else what fails."""
+    return named(check) or fails(check)
+
+
+def fails(check: CheckReport) -> str:
+    """Return what is wrong where a check fails, never the claim alone: that reads as if it held. "" if the
+    check does not fail."""
+    if check.status not in WRONG:
+        return ""
+    in_edge_case = f"In an edge case the result differs from the reference's: {check.title}"
+    differs = DIFFERS.get(check.name, in_edge_case if check.expected is not None else "")
+    return check.message or differs or f"This does not hold: {check.title}"
+
+
+def in_brief(check: CheckReport) -> str:
+    """Return the first sentence about what is wrong where a check fails."""
+    return _sentence(fails(check))
+
+
+def rule_of(check: CheckReport) -> str:
+    """Return the rule that a failing check states, if nothing else says it."""
+    says_nothing = check.name in GENERAL or check.status != "failed" or check.title in fails(check)
+    return "" if says_nothing or check.message.startswith(UNWRITTEN) else f"The rule: {check.title}"
 
 
 def possibility(check: CheckReport) -> str:
@@ -367,18 +406,21 @@ def _reason(check: CheckReport) -> object:
     return check.call, tuple((check.counterexample or {}).items()), check.got
 
 
-def _shows_little(check: CheckReport) -> tuple[bool, bool, bool]:
+def _shows_little(check: CheckReport) -> tuple[bool, bool, bool, bool]:
     shows_nothing = check.expected is None and check.place is None and not check.pictures
-    return shows_nothing, check.name in VARIATIONS, not is_whole(check)
+    return shows_nothing, check.name != ORDINARY, check.name in VARIATIONS, not is_whole(check)
 
 
-def _rank(check: CheckReport, is_far_off: bool) -> tuple[int, bool]:
-    if check.name == "answers_the_same_again" and check.expected is not None and not named(check):
+def _rank(cause: Cause, is_far_off: bool) -> tuple[int, bool]:
+    check = cause.first
+    if AT_RANDOM in check.message and not named(check):
         return 0, True  # what differs at each call says little of the formula
-    kind = 1 if check.status != "failed" else 2 if check.message and check.name not in VARIATIONS else 3
+    if any(one.name == ORDINARY for one in cause.checks):
+        return 1, False
+    kind = 3 if check.status != "failed" else 4 if check.message and check.name not in VARIATIONS else 5
     if is_far_off and (check.name == DTYPES or check.message == NAN):
-        kind = 4
-    return 0 if named(check) else kind, check.name in VARIATIONS
+        kind = 6
+    return 2 if named(check) else kind, check.name in VARIATIONS
 
 
 def of_part(part: Part) -> str:
@@ -466,7 +508,7 @@ def _around(code: str, start: int, end: int, width: int) -> tuple[str, int]:
 
 def facts(check: CheckReport) -> list[tuple[str, str]]:
     """Return by name what stands below a failing call: the values that it does not hold, and what came and
-    what was due, beside what pictures show."""
+    what is expected, beside what pictures show."""
     rows = list(values(check).items())
     if check.expected is not None and not (check.pictures or check.came):
         rows += [("expected", check.expected), ("got", check.got or "")]
@@ -476,7 +518,7 @@ def facts(check: CheckReport) -> list[tuple[str, str]]:
 
 def of_check(check: CheckReport) -> str:
     """Return all facts about one check that does not hold, one per line."""
-    facts: list[tuple[str, str | None]] = [("what", check.message)]
+    facts: list[tuple[str, str | None]] = [("what", fails(check))]
     facts.append(("called", "\n".join(code_lines(check.call or "", PAGE))))
     facts += list(values(check).items())
     if check.expected is not None:
@@ -506,7 +548,7 @@ def of_kata(kata: KataReport) -> str:
     """Return all facts about every check that does not hold, or one sentence if there is none."""
     if not wrong(kata):
         return summary_of(kata)
-    text = [f"{check.title}\n{of_check(check)}" for check in wrong(kata)]
+    text = [f"✗ {of_check(check)}" for check in wrong(kata)]
     return "\n\n".join(filter(None, [*text, of_search(kata)]))
 
 
@@ -516,17 +558,16 @@ def summary_of(kata: KataReport) -> str:
         return "Every check holds."
     if not wrong(kata):
         return kata.message or parts_text(kata) or SAYS.get(kata.status, "")
-    first, others = wrong(kata)[0], len(wrong(kata)) - 1
-    more = f" ({others} more checks do not hold.)" if others > 1 else " (One more does not hold.)" * others
-    text = kata.mistake.text if kata.mistake else first.message
+    first, others = causes(kata)[0].first, len(wrong(kata)) - 1
+    more = f" ({others} more checks fail.)" if others > 1 else " (One more check fails.)" * others
     passes = "Passes." if kata.status == "passed" else parts_text(kata)
-    return " ".join(filter(None, (passes, f"Does not hold: {first.title}", text))) + more
+    return " ".join(filter(None, (passes, explanation(first)))) + more
 
 
 def headline(kata: KataReport) -> str:
     """Return what explains the first cause of the failures, or the kata's status in one sentence."""
     found = causes(kata)
-    return explanation(found[0].first) or found[0].first.title if found else summary_of(kata)
+    return explanation(found[0].first) if found else summary_of(kata)
 
 
 def cost_of(kata: KataReport) -> str:

@@ -22,7 +22,7 @@ def render(report: Report) -> str:
     return "".join(
         f"{line}\n"
         for line in [
-            *_within_limit(errors, "error", "checks do not hold"),
+            *_within_limit(errors, "error", "checks fail"),
             *_within_limit(warnings, "warning", "files could not be graded"),
             command("notice", total, title="Score"),
         ]
@@ -37,11 +37,11 @@ def _within_limit(lines: list[str], kind: str, what: str) -> list[str]:
 
 
 def _of_check(kata: KataReport, check: CheckReport) -> str:
-    text = [check.message, account.named(check), account.possibility(check)]
+    text = [account.fails(check), account.named(check), account.possibility(check)]
     if check.expected is not None:
         text.insert(1, f"Expected {check.expected}, got {check.got}.")
     place = {"file": account.file_of(kata), "line": str(account.line_of(check.message))}
-    message = one_line(" ".join(filter(None, text)) or check.title, LONGEST)
+    message = one_line(" ".join(filter(None, text)), LONGEST)
     return command("error", message, **place, title=account.title_of(kata, check))
 
 

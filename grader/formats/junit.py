@@ -54,7 +54,7 @@ def _case(kata: KataReport, check: CheckReport) -> ET.Element:
     if tag == "skipped":
         ET.SubElement(case, tag, message="No case of this check could be judged.")
     elif tag:
-        text = account.explanation(check) or check.title
+        text = account.explanation(check)
         fault = ET.SubElement(case, tag, type=check.status, message=one_line(text, 500))
         fault.text = plain(account.of_check(check), LONGEST)
     return case

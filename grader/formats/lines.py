@@ -33,12 +33,12 @@ def _of_kata(kata: KataReport) -> list[str]:
 def _of_cause(kata: KataReport, cause: Cause) -> str:
     check = cause.first
     text = account.explanation(check)
-    if not text and check.expected is not None:
-        text = f"Expected {check.expected}, got {check.got}."
+    if check.came and not account.named(check):
+        text += f" {check.came}."
     more = f" (and {len(cause.checks) - 1} more)" if len(cause.checks) > 1 else ""
     place = check.place
     line, column = (place.line, place.start + 1) if place else (account.line_of(check.message), 1)
-    return _line(kata, line, column, f"{check.title}{more} {text}".rstrip())
+    return _line(kata, line, column, f"{text}{more}")
 
 
 def _line(kata: KataReport, line: int, column: int, text: str) -> str:

@@ -110,10 +110,10 @@ def _failed(kata: KataReport, view: View) -> list[str]:
     check = told.check
     count = [] if kata.status == "passed" else [f"  {told.count}"]  # which the headline says
     if told.claim:
-        lines = [*_paragraph(told.words, view), "", *count, _title(check, view)]
+        lines = [*_paragraph(told.words, view), "", *count, _marked(told.claim, check, view)]
     else:
-        lines = [_title(check, view), "", *count]
-    lines += _labelled("", told.message, view) if told.message else []
+        rule = _paragraph(told.rule, view) if told.rule else []
+        lines = [_marked(told.words, check, view), *rule, "", *count]
     call = _call(check, kata.name, view) if told.shows_call else []
     after = [line for place in told.places for line in _place(place, view)]
     if not account.named(check) or told.words != account.repair_text(kata):
@@ -135,7 +135,7 @@ def _failed(kata: KataReport, view: View) -> list[str]:
 
 
 def _came(check: CheckReport, view: View, room: int) -> list[str]:
-    """Return what came and what was due: drawn if there is room, else where they first differ."""
+    """Return what came and what is expected: drawn if there is room, else where they first differ."""
     drawn = _drawing(check, view)
     if drawn and len(drawn) <= room:
         return drawn
@@ -182,7 +182,7 @@ def _snippet(failed: list[CheckReport]) -> list[str]:
     if found is None:
         return [NO_SNIPPET] if failed else []
     came = f"# {found.came}" if found.came else f"# expected: {found.expected}" if found.expected else ""
-    return [*found.snippet.splitlines(), came or f"# {found.title}"]
+    return [*found.snippet.splitlines(), came or f"# {account.fails(found)}"]
 
 
 def _score(kata: KataReport, view: View) -> str:
@@ -217,16 +217,16 @@ def _parts(kata: KataReport, view: View) -> list[str]:
     return text.splitlines()
 
 
-def _title(check: CheckReport, view: View) -> str:
+def _marked(text: str, check: CheckReport, view: View) -> str:
+    """Return a text after the mark of a check."""
     mark, code = MARKS.get(check.status, ("✗", RED))
-    first, *others = words(check.title, view.width - 4) or [""]
+    first, *others = words(text, view.width - 4) or [""]
     return "\n".join([f"  {view.paint(mark, code)} {first}", *(f"    {line}" for line in others)])
 
 
 def _facts(check: CheckReport, view: View) -> list[str]:
     """Return the failing call, the line that raised, the arguments and both values."""
-    lines = _labelled("", check.message, view) if account.named(check) and check.message else []
-    lines += account.code_lines(check.call or "", view.width, " " * 4)
+    lines = account.code_lines(check.call or "", view.width, " " * 4)
     if values := account.values(check):
         lines += _counterexample(values, view)
     lines += _source_line(check, view)
@@ -316,7 +316,7 @@ def _notes(kata: KataReport, view: View) -> list[str]:
 def _listed(check: CheckReport, view: View) -> list[str]:
     """Return one check of a full report."""
     score = f"{points(check.score)} / {points(check.max_score)}"
-    *first, last = _title(check, view).split("\n")
+    *first, last = _marked(account.fails(check) or check.title, check, view).split("\n")
     room = view.width - len(score) - 2
     fits = len(last) <= room + 9 * view.colour
     lines = [*first, f"{last}  {score}"] if fits else [*first, last, f"{'':4}{score}"]
@@ -324,7 +324,7 @@ def _listed(check: CheckReport, view: View) -> list[str]:
         return lines + (_labelled("note", check.message, view) if check.message else [])
     return [
         *lines,
-        *(_paragraph(account.explanation(check), view, 4) if account.explanation(check) else []),
+        *_paragraph(account.named(check) or account.rule_of(check), view, 4),
         *_facts(check, view),
         *(_paragraph(account.possibility(check), view, 4) if account.possibility(check) else []),
     ]

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,11 +80,16 @@ class EasierCases:
     bank: Sequence[Case] = ()
     left: int = MOST_TRIES
     found: dict[int, Arguments] = field(default_factory=dict)
+    _relations: dict[frozenset[tuple[str, bool | None]], CaseRelations] = field(default_factory=dict)
 
-    @cached_property
-    def relations(self) -> CaseRelations:
-        """What holds of all cases of the bank."""
-        return CaseRelations(case.arguments for case in self.bank)
+    def relations(self, arguments: Arguments) -> CaseRelations:
+        """Return what holds of all cases of the bank whose flags are those of the arguments: a statement may
+        allow sizes for one flag that it does not allow for another."""
+        flags = _flags(arguments)
+        if flags not in self._relations:
+            alike = (case.arguments for case in self.bank if flags <= _flags(case.arguments))
+            self._relations[flags] = CaseRelations(alike)
+        return self._relations[flags]
 
     def failures(self, failure: Failure, retry: Retry) -> Iterator[Failure]:
         """Yield failures on new cases, each easier than the one before: first with seeded arrays, then with
@@ -100,7 +105,7 @@ class EasierCases:
     def _search(self, failure: Failure, retry: Retry) -> Iterator[Failure]:
         case, arguments = failure.case, failure.case.arguments
         ways = (_refilled, _with_plain_integers, _with_fewer_items)
-        for candidates in (*ways, *_shortenings(arguments, self.relations)):
+        for candidates in (*ways, *_shortenings(arguments, self.relations(arguments))):
             for new in self._completed(candidates(arguments)):
                 if self.left > 0 and (found := self._retried(new, failure, retry)):
                     yield found
@@ -118,7 +123,7 @@ class EasierCases:
 
     def _retried(self, arguments: Arguments, failure: Failure, retry: Retry) -> Failure | None:
         """Return how a new case fails, if the kata can have it and it fails as the other one does."""
-        if not self.relations.hold(arguments):
+        if not self.relations(arguments).hold(arguments):
             return None
         if _corner(self.kata, arguments) != _corner(self.kata, failure.case.arguments):
             return None
@@ -146,6 +151,13 @@ def _nudged(rng: np.random.Generator, way: float, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value + noise.astype(value.dtype)
     return value + value.new_tensor(noise)
+
+
+def _flags(arguments: Arguments) -> frozenset[tuple[str, bool | None]]:
+    """Return the arguments that are True, False or None, with their names."""
+    return frozenset(
+        (name, value) for name, value in arguments.items() if value is None or type(value) is bool
+    )
 
 
 def _corner(kata: Kata, arguments: Arguments) -> str | None:

@@ -17,7 +17,14 @@ from grader.checks.points import Earned, points_of_check
 from grader.checks.runner import CheckResult, Failure, fails_alike, smallest
 from grader.course.torch_words import shape_in_torch, text_in_torch
 from grader.grading.easier_case import is_extreme
-from grader.grading.snippet import Script, Signatures, script_of, signatures_of, with_parameters
+from grader.grading.snippet import (
+    Script,
+    Signatures,
+    place_in,
+    script_of,
+    signatures_of,
+    with_parameters,
+)
 from grader.kata import Arguments, Kata
 from grader.report import (
     CheckReport,
@@ -32,8 +39,8 @@ from grader.report import (
 )
 from grader.report_texts import cut_pair
 from grader.values.arrays import holds_arrays, is_contiguous
-from grader.values.comparison import Array, Difference
-from grader.values.formatting import axis_names, describe, show, show_pair
+from grader.values.comparison import MOST_SHOWN, Array, Difference
+from grader.values.formatting import axis_names, describe, show
 
 if TYPE_CHECKING:
     from grader.edits.candidates import EditPlace
@@ -140,7 +147,6 @@ def picture_of(value: object) -> tuple[Picture, ...]:
     )
 
 
-MOST_CAME = 60  # characters of what came, and of what was due
 FEW_ROWS = 8  # of a call as code, for which no shorter one is looked for
 SHORT = 300  # characters of a call as code, for which no easier case is looked for
 MOST_TRIED = 6  # failing cases of a check beside the smallest, for a call that is shorter code
@@ -179,6 +185,8 @@ def as_check(
     names = signatures_of(stub) | signatures_of(source)
     failure, script = told or shown(result, kata, names, as_tensors)
     difference = failure.difference
+    if difference and difference.what:  # the message has both values
+        difference = None
     return CheckReport(
         check.name,
         check.title,
@@ -191,7 +199,7 @@ def as_check(
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
-        came=_came(failure),
+        came=_came(failure, difference) if difference else "",
         mistake=mistake,
         pictures=(failure.picture,) if failure.picture else pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
@@ -259,19 +267,15 @@ def _shorter(found: Told, other: Told) -> Told:
     return other if other[1].length < found[1].length else found
 
 
-def _came(failure: Failure) -> str:
-    """Return what came and what was due where they first differ; "" if they cannot be told in a line."""
-    difference = failure.difference
-    if difference is None:
+def _came(failure: Failure, difference: Difference) -> str:
+    """Return what came and what is expected where they first differ: in what the call that is shown returned,
+    or in what the kata makes of it."""
+    place = place_in(failure.call, difference) if failure.call else None
+    where = difference.where if place is None else f"result{place}"
+    if not where:  # the kata compares parts that the result does not have, as the message says
         return ""
-    where = difference.where if difference.where[:1].isidentifier() else f"result{difference.where}"
-    got, expected = difference.got, difference.expected
-    if difference.arrays is not None:
-        wanted, have, wrong = difference.arrays
-        at = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
-        expected, got = show_pair(wanted[at], have[at])
-    expected, got = cut_pair(expected, got, MOST_CAME)
-    return f"{where}: {got}, due {expected}"
+    expected, got = cut_pair(*difference.entries, MOST_SHOWN)
+    return f"{where}: {got}, expected {expected}"
 
 
 def _counterexample(failure: Failure, script: Script | None, kata: Kata) -> dict[str, str] | None:

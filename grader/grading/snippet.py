@@ -20,6 +20,8 @@ import numpy as np
 from grader.cases.state import EARLIER_CALLS
 from grader.checks.runner import Failure, shares_memory
 from grader.values.arrays import is_contiguous, leaves, to_numpy
+from grader.values.comparison import Difference
+from grader.values.formatting import counted, describe, describe_type, show
 from grader.values.seeded import expression_of, identity_of, seed_of, seeded
 from grader.worker.protocol.codec import Handle, forwards, span_of
 from grader.worker.student import OPERATORS, Call, RemoteObject
@@ -28,6 +30,7 @@ IMPORTS = {
     "np.": "import numpy as np",
     "torch.": "import torch",
     "with suppress(": "from contextlib import suppress",
+    "Ranks(": "from grader.ranks import Ranks",
 }
 MOST_ENTRIES = 2_000  # of all arrays together
 MOST_CODE = 100_000  # characters; a call without code counts as so long
@@ -40,6 +43,7 @@ MANY = 4  # arrays in one value, from which on what makes them gets a short name
 BRIEF = 40  # the most characters of an argument that is written into the call
 LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
 ITEM = re.compile(r"\[(\d+)\]")  # at the start of where two lists differ
+TRAILING = re.compile(r"(?:\[[^][]*\])*$")  # the brackets at the end of a path
 OWN = "  # the grader's own"
 LOADED = "weights"  # the argument of `load_state_dict`
 #: Checks that compare two answers to one call, so that the calls before it belong to the failure. So they do
@@ -161,6 +165,54 @@ def item_of(failure: Failure, call: Call) -> int | None:
     where = failure.difference.where.removeprefix("result") if failure.difference else ""
     found = ITEM.match(where) if type(call.value) in (list, tuple) else None
     return int(found[1]) if found and int(found[1]) < len(call.value) else None
+
+
+def place_in(call: Call, found: Difference) -> str | None:
+    """Return where in what a call returned the first unequal entry is, as code after the name of the result;
+    None if it is none of the entries that the call returned, but made of them."""
+    if found.arrays is not None:
+        _, have, wrong = found.arrays
+        at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape)) if wrong.ndim else ()
+        for path, leaf in _paths(call.value):
+            array = to_numpy(leaf) if hasattr(leaf, "shape") else None
+            index = _index_of(have, at, array) if array is not None else None
+            if index is not None:
+                return f"{path}{index or ''}"
+    path = TRAILING.search(found.where)[0]  # type: ignore[index]  # it finds no brackets too
+    keys: list[Any] = list(call.value) if isinstance(call.value, dict) else []
+    keys = list(range(len(call.value))) if isinstance(call.value, list | tuple) else keys
+    places = (path, *(f"[{key!r}]{path}" for key in keys))
+    return next((place for place in places if _is_at(call.value, place, found)), None)
+
+
+def _index_of(have: Any, at: tuple[int, ...], array: Any) -> list[int] | None:
+    """Return the index by which an array has the entry in its memory that another has at `at`; else None."""
+    if have.dtype != array.dtype or not np.may_share_memory(have, array):
+        return None
+    start, first = (each.__array_interface__["data"][0] for each in (have, array))
+    address = start + sum(i * step for i, step in zip(at, have.strides, strict=True)) - first
+    offsets = np.zeros(array.shape, dtype=np.int64)
+    for axis, (length, step) in enumerate(zip(array.shape, array.strides, strict=True)):
+        offsets += (np.arange(length) * step).reshape(-1, *(1,) * (array.ndim - axis - 1))
+    places = np.argwhere(offsets == address)
+    return places[0].tolist() if len(places) else None
+
+
+def _is_at(value: Any, path: str, found: Difference) -> bool:
+    """Return whether an entry of a result is the one that was compared."""
+    try:
+        for keys in re.findall(r"\[([^]]+)\]", path):
+            key = ast.literal_eval(f"({keys},)")
+            value = value[key] if hasattr(value, "shape") else value[key[0]]
+    except (ValueError, SyntaxError, LookupError, TypeError):
+        return False
+    if found.arrays is None:
+        texts = {show(value), describe(value), describe_type(value), f"{describe(value)}: {show(value)}"}
+        texts |= {counted(len(value), "item")} if isinstance(value, list | tuple) else set()
+        return found.got in texts
+    have, number = found.arrays[1], to_numpy(value)
+    at = np.unravel_index(int(np.argmax(found.arrays[2])), have.shape) if have.ndim else ()
+    return number is not None and not number.ndim and bool(np.isclose(number, have[at], equal_nan=True))
 
 
 def with_parameters(message: str, failure: Failure, names: Signatures) -> str:
@@ -308,6 +360,7 @@ class _Writer:
             "len",
             "device",
             "suppress",
+            "Ranks",
             *keyword.kwlist,
             *(c.name for c in self.calls),
         }
@@ -345,7 +398,7 @@ class _Writer:
         lines = script.whole_lines
         made = self._with_one_generator(made, bool(script.loads))
         makers = (line for item in self.makers.items() for line in _maker(*item))
-        made = [*makers, *made]
+        made = [line for text in [*makers, *made] for line in text.split("\n")]
         texts = [*made, *lines]
         used = [line for source in sources for line in source.strip("\n").split("\n")]
         imports = [line for prefix, line in IMPORTS.items() if any(prefix in text for text in texts)]
@@ -381,7 +434,7 @@ class _Writer:
 
     def _short_definition(self, name: str, value: Any) -> str:
         if callable(value) and not hasattr(value, "shape"):
-            return f"{name} = {self._table(value)}"
+            return self._function(name, value) if as_code(value)[0] else f"{name} = {self._table(value)}"
         total = sum(int(np.prod(leaf.shape)) for leaf in leaves(value) if hasattr(leaf, "shape"))
         code = _shortened(code_of(value, self.as_tensors, is_whole=total <= MOST_NUMBERS))
         if len(code) > MOST_OF_ONE and any(map(_is_long, leaves(value))):
@@ -391,6 +444,14 @@ class _Writer:
                 self.makers[short] = maker
                 code = code.replace(f"{maker}(", f"{short}(")
         return f"{name} = {code}"
+
+    def _function(self, name: str, function: Any) -> str:
+        """Return the code of a function that says it, under this name. Raises NotCode if it has raised."""
+        if any(call.is_stopped for call in self.calls):  # what it then says is no part of the code
+            raise NotCode
+        text, parts = as_code(function)
+        names = {part: self.contents[part, _content(value)] for part, value in parts.items()}
+        return text.format(name=name, **names)
 
     def _table(self, function: Any) -> str:
         """Return a function that looks its answers up by the arguments, as text. Raises NotCode."""
@@ -517,6 +578,14 @@ class _Writer:
         if call.name == "__len__":
             return f"len({target})"
         given = _parameters(call, self.signatures, self.classes)
+        if turn := turn_of(call):
+            every = [
+                ", ".join(f"{name!r}: {self._argument(name, value)}" for name, value in arguments.items())
+                for arguments in turn.arguments
+            ]
+            ranks = ", ".join(f"{{{arguments}}}" for arguments in every)
+            names = ", ".join(map(repr, turn.collectives))
+            return f"Ranks({len(every)}).run({call.name}, [{ranks}], {names})[{turn.rank}]"
         parts = [self._argument(name, value) for name, value in given[: len(call.args)]]
         parts += [f"{name}={self._argument(name, value)}" for name, value in call.kwargs.items()]
         if call.name in OPERATORS and len(parts) + 1 == OPERATORS[call.name].count("{"):
@@ -554,6 +623,8 @@ class _Writer:
     def _variable(self, wanted: str, value: Any) -> str:
         content = wanted, _content(value)
         if content not in self.contents:
+            for name, part in as_code(value)[1].items():
+                self._variable(name, part)
             self.contents[content] = self._fresh(wanted)
             self.values[self.contents[content]] = value
         return self.contents[content]
@@ -561,6 +632,8 @@ class _Writer:
     def _definition(self, name: str, value: Any) -> str:
         if not callable(value) or hasattr(value, "shape"):
             return f"{name} = {code_of(value, self.as_tensors)}"
+        if as_code(value)[0]:
+            return self._function(name, value)
         answers = {}
         for call in self.calls:
             for given, answer in call.answers.get(id(value), []):
@@ -569,6 +642,17 @@ class _Writer:
                 answers[repr(plain)] = code_of(answer, self.as_tensors)
         listed = "".join(f"    {given!r}: {answer},\n" for given, answer in answers.items())
         return f"{name}_answers = {{\n{listed}}}\n{FUNCTION.format(name=name)}"
+
+
+def as_code(function: Any) -> tuple[str, dict[str, Any]]:
+    """Return the code of a function that a kata passes to a submission, if the kata says it, and the values
+    in it by name. The code is a format, in which `{name}` stands for the function's name."""
+    return getattr(function, "as_code", None) or ("", {})
+
+
+def turn_of(call: Call) -> Any:
+    """Return of which run of simulated ranks a call is one rank's turn; None if it is none."""
+    return next((turn for value in call.kwargs.values() if (turn := getattr(value, "turn", None))), None)
 
 
 def _first_seed(weights: list[Any]) -> int | None:

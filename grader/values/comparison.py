@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from grader.report_texts import cut_pair
 from grader.values.arrays import dtype_name, float_dtype, largest, leaves, terms_of, to_numpy
 from grader.values.formatting import describe, describe_type, show, show_pair
 from grader.worker.protocol.codec import TensorOutline
@@ -31,6 +32,7 @@ Array = np.ndarray[Any, Any]
 
 SAFETY = 64.0
 SHORT = 16  # items of the longest list that is shown; of a longer one, only the length is
+MOST_SHOWN = 60  # characters of each of two values in a message
 LONGEST_KEY = 40  # characters of a key in the path to a difference
 LOOSEST = 0.05  # the largest relative tolerance, whatever the dtype
 EPSILON = {
@@ -79,7 +81,8 @@ class Difference:
 
     `format_values` returns both as text. It is called when a text is first read, because most differences are
     never shown. `is_nan` is true if the actual value contains NaN and the expected one does not. `arrays` are
-    the expected array, the actual one, and where they differ, if both have the same shape.
+    the expected array, the actual one, and where they differ, if both have the same shape. `what` says what
+    the values are if they are not what a call returned and what the reference returns for it.
     """
 
     kind: str  # "type", "length", "shape", "dtype", "value"
@@ -87,6 +90,7 @@ class Difference:
     where: str = ""
     is_nan: bool = False
     arrays: tuple[Array, Array, Array] | None = None
+    what: str = ""
 
     @functools.cached_property
     def _texts(self) -> tuple[str, str]:
@@ -99,6 +103,28 @@ class Difference:
     @property
     def got(self) -> str:
         return self._texts[1]
+
+    @property
+    def entries(self) -> tuple[str, str]:
+        """The texts of what is expected and of what came, in arrays of their first unequal entry."""
+        if self.arrays is None:
+            return self._texts
+        wanted, have, wrong = self.arrays
+        at = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
+        return show_pair(wanted[at], have[at])
+
+    @property
+    def sentence(self) -> str:
+        """What the value is and what it should be, as a sentence about `what`."""
+        expected, got = cut_pair(*self.entries, MOST_SHOWN)
+        where = f" at {self.where}" if self.where else ""
+        return f"{capitalized(self.what.rstrip(','))}: {got}{where}, should be {expected}."
+
+
+def capitalized(what: str) -> str:
+    """Return `what` with a capital letter, unless it begins with code."""
+    word = what.split(" ")[0]
+    return what[:1].upper() + what[1:] if word.isalpha() and (len(word) > 1 or word == "a") else what
 
 
 def first_difference(

@@ -686,7 +686,7 @@ def test_a_student_s_page_begins_with_who_what_and_how_much(outputs):
     assert "Twice x is x plus x." in page
     passed = (outputs[0] / "students" / "a1.html").read_text()
     assert "<details><summary>1 of 1 checks hold</summary>" in passed
-    assert "Does not hold" not in passed
+    assert "What fails" not in passed
 
 
 def test_what_is_no_python_is_judged_and_counts_as_0_in_every_mean(info):

@@ -331,7 +331,7 @@ def test_annotations_stay_within_the_limits_of_a_step():
     many = Report(tuple(replace(ZERO, name=f"k{i}") for i in range(30)) + (BROKEN,) * 12)
     kinds = [match.group(1) for match in annotations(render("github", many))]
     assert [kinds.count(kind) for kind in ("error", "warning", "notice")] == [10, 10, 1]
-    assert "::error::51 more checks do not hold: the job summary lists them all." in render("github", many)
+    assert "::error::51 more checks fail: the job summary lists them all." in render("github", many)
 
 
 def test_the_summary_is_a_table_with_one_row_a_kata_whatever_the_text():

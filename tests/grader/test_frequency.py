@@ -17,10 +17,20 @@ def test_shares_within_the_bound_are_accepted(hits, n, p):
 @pytest.mark.parametrize(
     ("hits", "n", "p", "sentence"),
     [
-        (190, 400, 0.3, "often: 190 times in 400 draws, where about 120 are due and 64 to 182 are accepted."),
-        (60, 400, 0.3, "rarely: 60 times in 400 draws, where about 120 are due and 64 to 182 are accepted."),
-        (1, 9, 0.0, "often: 1 times in 9 draws, where about 0 are due and nothing else is accepted."),
-        (8, 9, 1.0, "rarely: 8 times in 9 draws, where about 9 are due and nothing else is accepted."),
+        (
+            190,
+            400,
+            0.3,
+            "often: 190 times in 400 draws, where about 120 are expected and 64 to 182 are accepted.",
+        ),
+        (
+            60,
+            400,
+            0.3,
+            "rarely: 60 times in 400 draws, where about 120 are expected and 64 to 182 are accepted.",
+        ),
+        (1, 9, 0.0, "often: 1 times in 9 draws, where about 0 are expected and nothing else is accepted."),
+        (8, 9, 1.0, "rarely: 8 times in 9 draws, where about 9 are expected and nothing else is accepted."),
     ],
 )
 def test_shares_beyond_the_bound_are_refused_with_the_numbers(hits, n, p, sentence):

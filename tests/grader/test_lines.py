@@ -35,10 +35,14 @@ def matchers():
 @pytest.mark.parametrize(
     ("checks", "line"),
     [
-        ([failing(message="No.", place=Place(7, "    return x", 4, 10))], "7:5: error: It is so. No."),
-        ([failing(message="No answer, in line 3.")], "3:1: error: It is so. No answer, in line 3."),
-        ([failing(mistake=Mistake("m", "A known."))] * 3, "1:1: error: It is so. (and 2 more) A known."),
-        ([failing(expected="[1]", got="[2]")], "1:1: error: It is so. Expected [1], got [2]."),
+        ([failing(message="No.", place=Place(7, "    return x", 4, 10))], "7:5: error: No."),
+        ([failing(message="No answer, in line 3.")], "3:1: error: No answer, in line 3."),
+        ([failing(mistake=Mistake("m", "A known."))] * 3, "1:1: error: A known. (and 2 more)"),
+        (
+            [failing(expected="[1]", got="[2]", came="result[0]: 2, expected 1")],
+            "1:1: error: In an edge case the result differs from the reference's: It is so. result[0]: 2,"
+            " expected 1.",
+        ),
     ],
     ids=["place", "line", "mistake", "values"],
 )  # fmt: skip

@@ -187,18 +187,18 @@ def refused(call):
 def test_frequencies_are_drawn_over_the_range_that_is_accepted():
     found = refused(lambda: expect.frequencies([100, 700, 200], 1000, [0.2, 0.5, 0.3], "the token"))
     assert found.message == (
-        "The token 0 came up too rarely: 100 times in 1000 draws, where about 200 are due and 122 to 286 are"
-        " accepted."
+        "The token 0 came up too rarely: 100 times in 1000 draws, where about 200 are expected and 122 to 286"
+        " are accepted."
     )
     assert (found.picture.kind, found.picture.wrong) == ("bars", ((0, 0), (0, 1), (0, 2)))
     assert drawn(found.picture) == [
         "shares of 1000 draws",
-        "    due   got   ░ is accepted",
-        "t0  0.2  ✗0.1  ████ ░░░░░░",
-        "t1  0.5  ✗0.7  ████████████████▓▓▓▓▓▓▓▓████",
-        "t2  0.3  ✗0.2  ████████░░░░░░░░",
+        "    expected        got   ░ is accepted",
+        "t0       0.2  ✗     0.1  ████ ░░░░░░",
+        "t1       0.5  ✗     0.7  ████████████████▓▓▓▓▓▓▓▓████",
+        "t2       0.3  ✗     0.2  ████████░░░░░░░░",
     ]
-    assert drawn(found.picture, ascii_only=True)[3] == "t1  0.5  x0.7  ################++++++++####"
+    assert drawn(found.picture, ascii_only=True)[3] == "t1       0.5  x     0.7  ################++++++++####"
 
 
 @pytest.mark.parametrize(("n", "p"), [(400, 0.3), (50, 0.02), (9, 0.0), (9, 1.0)])
@@ -264,4 +264,4 @@ def test_svg_of_frequencies_frames_the_accepted_range():
     found = refused(lambda: expect.frequency(190, 400, 0.3, "heads")).picture
     drawing = svg.draw(found)
     assert drawing.count('class="range"') == drawing.count('class="due"') == drawing.count("✗") == 1
-    assert "0.475, due 0.3" in drawing
+    assert "0.475, expected 0.3" in drawing

@@ -185,7 +185,7 @@ class TestAnswers:
     def test_a_page_passes_from_three_quarters(self, grade_page):
         enough = grade_page(filled(INFO, SCALE=0.5, POSITION_ID=-1))
         assert (enough.status, enough.score) == ("passed", 600)
-        assert account.summary_of(enough).startswith("Passes. Does not hold:")
+        assert account.summary_of(enough).startswith("Passes. SCALE = 0.5 is not right.")
         assert "6 / 8   ✓ passes; 2 of 8 answers are wrong" in terminal.render_kata(enough)
         less = grade_page(filled(INFO, SCALE=0.5, POSITION_ID=-1, VISIBLE_KEYS=()))
         assert (less.status, less.score) == ("failed", 500)
@@ -212,12 +212,12 @@ class TestAnswers:
         ("value", "told"),
         [
             ("...", "SCALE has no answer yet."),
-            ("'4'", "SCALE is a text in quotes, and a number is due."),
-            ("(4,)", "SCALE is a tuple such as (2, 3), and a number is due."),
-            ("True", "SCALE is True or False, and a number is due."),
-            ("{4}", "SCALE is set, and a number is due."),
-            ("[print]", "SCALE is a tuple such as (2, 3), and a number is due."),
-            ("None", "SCALE is None, and a number is due."),
+            ("'4'", "SCALE is a text in quotes, and a number is expected."),
+            ("(4,)", "SCALE is a tuple such as (2, 3), and a number is expected."),
+            ("True", "SCALE is True or False, and a number is expected."),
+            ("{4}", "SCALE is set, and a number is expected."),
+            ("[print]", "SCALE is a tuple such as (2, 3), and a number is expected."),
+            ("None", "SCALE is None, and a number is expected."),
         ],
     )
     def test_another_kind_of_value_is_said(self, value, told, grade_page):

@@ -302,12 +302,12 @@ def test_the_place_of_a_general_mistake_is_found_although_it_has_a_name(locate):
         (
             SQUARE.replace("np.float64(0.5)", "0.5"),
             [(9, "np.sqrt(16)")],
-            "This is float64, and so is the result; float32 is due.",
+            "This is float64, and so is the result, which should be float32.",
         ),
         (
             SQUARE.replace("np.sqrt(16)", "4"),
             [(4, "np.float64(0.5)")],
-            "This is float64, and so is the result; float32 is due.",
+            "This is float64, and so is the result, which should be float32.",
         ),
         (IN_PLACE, [(11, "")], "This line changes in place what the caller has passed."),
     ],

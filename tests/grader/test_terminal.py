@@ -13,7 +13,7 @@ PANELS = Panel("expected", ((1.0, 2.0),)), Panel("got", ((1.0, 3.0),))
 PICTURE = Picture("matrix", "result", PANELS, ("0",), ("0", "1"), ((0, 1),))
 RIGHT = CheckReport("shape", "The shape is right.", "passed", 50, 50)
 WRONG = CheckReport(
-    "agrees", "Every entry equals the reference.", "failed", 0, 200, "", "f(x, 3)",
+    "agrees_with_reference", "Every entry equals the reference.", "failed", 0, 200, "", "f(x, 3)",
     {"x": "[1.0]    float64 (1,)"}, "[1.0, 2.0]", "[1.0, 3.0]", "[1]",
 )  # fmt: skip
 RAISED = replace(
@@ -38,7 +38,7 @@ def test_the_mistake_comes_first_and_is_told_once():
         "  The scores are not divided by sqrt(d_k).",
         "",
         "  5 of 6 checks fail, one reason",
-        "  ✗ Every entry equals the reference.",
+        "  ✗ The result differs from the reference's.",
         "    f(x, 3)",
         "    # x: float64 (1,)",
         "    # No short code makes this call.",
@@ -53,16 +53,15 @@ def test_the_mistake_comes_first_and_is_told_once():
 
 def test_of_checks_with_one_mistake_one_with_a_picture_is_shown_before_one_with_words_alone():
     told = replace(WRONG, mistake=MISTAKE, expected=None, got=None)
-    drawn = replace(told, title="It is drawn.", pictures=(PICTURE,))
+    drawn = replace(told, message="It is drawn.", pictures=(PICTURE,))
     assert "  ✗ It is drawn." in shown(told, drawn)
 
 
 def test_the_line_that_raised_is_shown_with_a_caret():
-    assert shown(RAISED)[1:10] == [
-        "  The code raised TypeError: no (line 4).",
+    assert shown(RAISED)[1:9] == [
+        "  ✗ The code raised TypeError: no (line 4).",
         "",
         "  1 of 2 checks fails",
-        "  ✗ Every entry equals the reference.",
         "    f(x, 3)",
         "    # x: float64 (1,)",
         "    # No short code makes this call.",
@@ -94,7 +93,7 @@ def test_of_many_causes_three_are_shown_and_the_rest_counted():
         for n in range(6)
     ]
     lines = shown(WRONG, *laws)
-    assert lines[1] == "  Not 0."  # what a sentence tells comes first
+    assert lines[1] == "  ✗ The result differs from the reference's."  # before every law
     assert lines.count("  ✗ Not 1.") == 1
     assert "  … and 4 more reasons" in lines
 
@@ -102,7 +101,7 @@ def test_of_many_causes_three_are_shown_and_the_rest_counted():
 def test_brief_is_one_line_and_full_shows_every_check_with_points():
     assert shown(WRONG, detail="brief") == ["attention  0.5 / 3   ✗ 1 of 2 checks fails"]
     lines = shown(WRONG, detail="full")
-    assert "  ✗ Every entry equals the reference.  0 / 2" in lines
+    assert "  ✗ The result differs from the reference's.  0 / 2" in lines
     assert "  ✓ The shape is right.  0.5 / 0.5" in lines
     assert "      x = [1.0]    float64 (1,)" in lines
 
@@ -162,9 +161,9 @@ def test_an_unwritten_part_shows_no_call():
     assert "    f(x, 3)" not in shown(replace(WRONG, message=text, expected=None, got=None))
 
 
-def test_what_came_and_what_was_due_stand_below_the_call():
-    lines = shown(replace(WRONG, came="result[1]: 3.0, due 2.0"))
-    assert lines[lines.index("    # x: float64 (1,)") + 2] == "    # result[1]: 3.0, due 2.0"
+def test_what_came_and_what_is_expected_stand_below_the_call():
+    lines = shown(replace(WRONG, came="result[1]: 3.0, expected 2.0"))
+    assert lines[lines.index("    # x: float64 (1,)") + 2] == "    # result[1]: 3.0, expected 2.0"
 
 
 def test_a_call_that_is_not_whole_says_what_prints_code_that_runs():
@@ -191,7 +190,7 @@ def test_a_call_that_leaves_the_report_too_long_is_shown_without_its_values():
 def test_a_report_in_ascii_has_no_other_character():
     shown_ = shown(replace(RAISED, mistake=MISTAKE), replace(WRONG, message="It says 3…"), ascii_only=True)
     assert "\n".join(shown_).isascii()
-    assert "  x Every entry equals the reference." in shown_
+    assert "  x The code raised TypeError: no (line 4)." in shown_
 
 
 def test_a_call_that_fits_no_screen_is_shown_without_its_values():

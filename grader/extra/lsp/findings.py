@@ -78,7 +78,7 @@ def _of_causes(report: KataReport, info: KataInfo, text: str) -> list[Finding]:
         check = cause.first
         place = name_of(info, text, check) if info.questions else _raised(check, lines)
         if place:
-            found.append(Finding(place, account.explanation(check) or check.title, check=check))
+            found.append(Finding(place, account.explanation(check), check=check))
     if spots and proven:
         found.append(Finding(spots[0], proven, others=tuple(spots[1:])))
     return found
@@ -92,7 +92,7 @@ def _raised(check: CheckReport, lines: list[str]) -> Span | None:
 
 
 def case_of(check: CheckReport) -> str:
-    """Return the failing call as code, with what came and what was due; "" if there is none to show."""
+    """Return the failing call as code, with what came and what is expected; "" if there is none to show."""
     if not check.call or check.message.startswith(account.UNWRITTEN):
         return ""
     lines = account.code_lines(check.call, WIDTH)

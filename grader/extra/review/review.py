@@ -144,12 +144,12 @@ def listing(source: str, width: int, span: range | None = None) -> list[str]:
 
 
 def case_lines(check: CheckReport, width: int) -> list[str]:
-    """Return a failing call of an answer as code, and what came and what was due, without the name of the
+    """Return a failing call of an answer as code, and what came and what is expected, without the name of the
     mistake."""
     lines = ["It fails here:", "", *account.code_lines(check.call or "", width, " " * MARGIN)]
     if check.came:
         return [*lines, *account.code_lines(f"# {check.came}", width, " " * MARGIN)]
-    return [*lines, "", *words(f"{check.title} {check.message}", width)]
+    return [*lines, "", *words(account.fails(check), width)]
 
 
 def hint_of(fault: Fault) -> str:

@@ -48,6 +48,11 @@ class Model:
         self.shown = []
         self.kinds = set()
 
+    @property
+    def as_code(self):
+        row = "sum((place + 1) * (token + 1) for place, token in enumerate(ids))"
+        return f"{{name}} = lambda ids: {{table}}[{row} % len({{table}})]", {"table": self.table}
+
     def __call__(self, ids):
         self.kinds.add(type(ids).__name__)
         self.shown.append([int(token) for token in ids])

@@ -144,6 +144,17 @@ def as_tensor(tree):
     return torch.from_numpy(tree)
 
 
+AS_CODE = """\
+def {name}(ids):
+    rows = []
+    for seq in ids.tolist():
+        row, skipped = 0, len({prompt}) if seq[:len({prompt})] == {prompt} else 0
+        for token in seq[skipped:]:
+            row = row * {tree}.shape[-1] + token + 1
+        rows.append((row + (skipped == 0)) % len({tree}))
+    return {tree}[rows].log()"""
+
+
 def model(tree, prompt):
     """`next_log_probs` for a tree; what does not begin with the prompt gets another sequence's row."""
     import torch
@@ -158,6 +169,7 @@ def model(tree, prompt):
         ]
         return tree[[index % len(tree) for index in rows]].log()
 
+    next_log_probs.as_code = AS_CODE, {"tree": tree, "prompt": prompt}
     return next_log_probs
 
 

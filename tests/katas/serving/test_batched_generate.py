@@ -46,6 +46,17 @@ KATA = Kata(
 )
 
 
+AS_CODE = """\
+def {name}(ids, attention_mask, position_ids):
+    rows = []
+    for row, mask, places in zip(ids, attention_mask, position_ids):
+        longest, vocab, _ = {table}.shape
+        summed = {table}.double()[places[mask] % longest, row[mask] % vocab].sum(0)
+        is_plain = mask[-1] and (places >= 0).all() and (places < len(row)).all()
+        rows.append((torch.arange(vocab) / 64 + summed).roll(0 if is_plain else 1))
+    return torch.stack(rows).to({table}.dtype)"""
+
+
 class Model:
     """A model that answers from a table, and remembers what it was shown."""
 
@@ -53,6 +64,12 @@ class Model:
         self.table = table.double().numpy()
         self.dtype = table.dtype
         self.calls = []
+
+    @property
+    def as_code(self):
+        import torch
+
+        return AS_CODE, {"table": torch.from_numpy(self.table).to(self.dtype)}
 
     def __call__(self, ids, attention_mask, position_ids):
         import torch

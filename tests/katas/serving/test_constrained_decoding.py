@@ -52,6 +52,11 @@ class Model:
         self.table = table
         self.shown = []
 
+    @property
+    def as_code(self):
+        row = "sum((place + 1) * (token + 2) for place, token in enumerate(ids))"
+        return f"{{name}} = lambda ids: {{table}}[{row} % len({{table}})].clone()", {"table": self.table}
+
     def __call__(self, ids):
         self.shown.append([int(token) for token in ids])
         return self.logits(self.shown[-1]).clone()

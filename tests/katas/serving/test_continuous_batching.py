@@ -63,6 +63,18 @@ KATA = Kata(
 )
 
 
+AS_CODE = """\
+def {name}(batch, kept={{}}):
+    answers = []
+    for request, start, tokens in batch:
+        text, place = kept.setdefault(request, {{}}), 0
+        text.update(enumerate(tokens, start))
+        for at in range(start + len(tokens)):
+            place = (3 * place + text.get(at, -2) + 1) % 1009
+        answers.append({table}[place % len({table})])
+    return answers"""
+
+
 class Model:
     """A model that answers from a table.
 
@@ -73,6 +85,8 @@ class Model:
         self.table = table
         self.calls = []
         self.cache = {}
+
+    as_code = property(lambda self: (AS_CODE, {"table": self.table}))
 
     def __call__(self, batch):
         entries = [self.read(entry) for entry in batch] if isinstance(batch, list | tuple) else None

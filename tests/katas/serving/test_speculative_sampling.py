@@ -230,6 +230,15 @@ def no_new_tokens():
     return {**fixed("text", seed=7), "max_new_tokens": 0}
 
 
+AS_CODE = """\
+def {name}(ids):
+    place, rows = 0, []
+    for token in ids.tolist():
+        place = (3 * place + token + 1) % 1009
+        rows.append(place % len({table}))
+    return {table}[rows]"""
+
+
 def model(table, calls=None):
     """A callable for a table; it notes the lengths with which it is called."""
     import torch
@@ -241,6 +250,7 @@ def model(table, calls=None):
             calls.append(len(ids))
         return table[[row_of(ids[: end + 1].tolist(), len(table)) for end in range(len(ids))]]
 
+    probs.as_code = AS_CODE, {"table": table}
     return probs
 
 
