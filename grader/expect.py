@@ -33,7 +33,7 @@ from grader.values.comparison import (
     first_difference,
     value_difference,
 )
-from grader.values.formatting import show
+from grader.values.formatting import counted, show
 
 FALSE_ALARM = 1e-9  # the largest chance with which `frequency` refuses a right answer
 MOST_POINTS = 32  # of a curve, and bars of a picture
@@ -327,9 +327,9 @@ def _require_frequencies(
     often = "often" if count > expected else "rarely"
     low, high = _accepted(n, p[wrong[0]], chance)
     accepted = f"{low} to {high} are accepted" if low < high else "nothing else is accepted"
+    told = f"{capitalized(names[wrong[0]])} came up too {often}: {counted(count, 'time')} in {n} draws"
     raise ExpectationFailed(
-        f"{capitalized(names[wrong[0]])} came up too {often}: {count} times in {n} draws, where about"
-        f" {expected:g} are expected and {accepted}.",
+        f"{told}, where about {expected:g} are expected and {accepted}.",
         picture=_frequency_bars(hits, n, p, labels, wrong, chance),
     )
 

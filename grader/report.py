@@ -192,7 +192,8 @@ class CheckReport:
         snippet: Python code that makes these calls; empty if they cannot be written as short code.
         printed: What the submission printed while it answered this case.
         words: The written answer, if a person grades it; None for a check.
-        came: What came and what was due where they first differ, such as `result[0, 2]: 0.5, due 0.25`.
+        came: What came and what is expected where they first differ, such as `result[0, 2]: 0.5, expected
+            0.25`. Empty if the message says both.
     """
 
     name: Name

@@ -397,7 +397,7 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
     with context.student.pretending_device() as fake:
         seen = context.ask(case.arguments, first.calls.requests)
     if isinstance(seen.failure, SubmissionFailed):
-        why = _device_failure(seen.failure, plain is not None, context.kata, case.arguments)
+        why = _device_failure(seen, seen.failure, plain is not None, context.kata)
         if isinstance(why, ExpectationFailed) and not seen.failure.met_the_cpu:
             _require_to_work_without_gradients(context, case)
         raise CaseFailed(why, seen.calls)
@@ -421,17 +421,19 @@ def _returns_on_the_cpu(call: Call) -> bool:
 
 
 def _device_failure(
-    failure: SubmissionFailed, works_on_the_cpu: bool, kata: Kata, case: Arguments
+    seen: Observation, failure: SubmissionFailed, works_on_the_cpu: bool, kata: Kata
 ) -> ExpectationFailed | Skip:
     """Return what to raise if a call on the fake device failed."""
     where = f" (line {failure.line})" if failure.line else ""
     if failure.met_the_cpu:
-        name = next((name for name, value in case.items() if hasattr(value, "shape")), "x")
+        call = seen.calls.requests[-1]
+        given = {f"argument {at}": value for at, value in enumerate(call.args, 1)} | call.kwargs
+        name = next((name for name, value in given.items() if hasattr(value, "shape")), "x")
         is_module = any(entry[:1].isupper() for entry in kata.entry_points)
         buffers = ", and register a module's tables as buffers" if is_module else ""
         return ExpectationFailed(
             f"A tensor on the CPU meets one on the inputs' device{where}."
-            f" Create tensors with device={name}.device{buffers}."
+            f" Create tensors on that device: device={argument_of(call, name)}.device{buffers}."
         )
     if works_on_the_cpu:
         return ExpectationFailed(

@@ -1,6 +1,6 @@
 """Draw a picture as lines of text: panels side by side, with a cross before every wrong cell.
 
-A shape tells whatever a colour tells: `██` is True and `·` False, `∞` an infinity, `N` NaN.
+A shape tells whatever a colour tells: `██` is True and `·` False, `∞` an infinity.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _truth(value: float) -> str:
 
 def _number(value: float) -> str:
     if not isfinite(value):
-        return "N" if isnan(value) else "∞" if value > 0 else "-∞"
+        return "NaN" if isnan(value) else "∞" if value > 0 else "-∞"
     return f"{value:.4g}"
 
 

@@ -283,7 +283,8 @@ def in_short(check: CheckReport) -> CheckReport:
     calls = [line for line in lines if line and not line.startswith(begins)]
     if len(calls) > MOST_CALLS:
         half = MOST_CALLS // 2
-        calls = [*calls[:half], f"# {len(calls) - 2 * half} more calls", *calls[-half:]]
+        left = len(calls) - 2 * half
+        calls = [*calls[:half], f"# {left} more {'call' if left == 1 else 'calls'}", *calls[-half:]]
     return replace(check, call="\n".join(calls))
 
 
@@ -382,6 +383,13 @@ def fails(check: CheckReport) -> str:
 def in_brief(check: CheckReport) -> str:
     """Return the first sentence about what is wrong where a check fails."""
     return _sentence(fails(check))
+
+
+def also(cause: Cause) -> list[tuple[str, CheckReport]]:
+    """Return what else fails for a reason, each sentence once, with its check."""
+    found = {in_brief(check): check for check in cause.checks[::-1]}
+    found.pop(in_brief(cause.first))
+    return list(found.items())[::-1]
 
 
 def rule_of(check: CheckReport) -> str:
@@ -516,9 +524,9 @@ def facts(check: CheckReport) -> list[tuple[str, str]]:
     return [(name, text) for name, text in rows if text]
 
 
-def of_check(check: CheckReport) -> str:
-    """Return all facts about one check that does not hold, one per line."""
-    facts: list[tuple[str, str | None]] = [("what", fails(check))]
+def of_check(check: CheckReport, says_what: bool = True) -> str:
+    """Return all facts about one check that fails, one per line, with what fails or without it."""
+    facts: list[tuple[str, str | None]] = [("what", fails(check) if says_what else "")]
     facts.append(("called", "\n".join(code_lines(check.call or "", PAGE))))
     facts += list(values(check).items())
     if check.expected is not None:
@@ -532,16 +540,16 @@ def of_check(check: CheckReport) -> str:
 
 
 def drawn(check: CheckReport) -> str:
-    """Return the same facts with the values drawn, if a drawing shows how they differ."""
+    """Return the facts below what fails with the values drawn, if a drawing shows how they differ."""
     if not check.pictures:
-        return of_check(check)
+        return of_check(check, says_what=False)
     from grader.drawing.text import draw, tells_apart
 
     if not tells_apart(check.pictures[0]):
-        return of_check(check)
+        return of_check(check, says_what=False)
     bare = replace(check, expected=None, got=None, difference=None)
     picture = draw(check.pictures[0], DRAWN, lambda text, _: text)
-    return "\n".join(filter(None, [of_check(bare), "", *picture]))
+    return "\n".join(filter(None, [of_check(bare, says_what=False), "", *picture]))
 
 
 def of_kata(kata: KataReport) -> str:

@@ -81,9 +81,9 @@ def _cause(cause: Cause, count: str, longest: int) -> str:
     first = cause.first
     mistake = f"\n{in_markdown(account.named(first))}\n" if account.named(first) else ""
     mistake += f"\n{count}\n" if count else ""
-    title = f"\n**✗ {in_markdown(account.in_brief(first))}**"
+    title = f"\n**✗ {in_markdown(account.fails(first))}**"
     title += f" {points(first.score)} / {points(first.max_score)}\n\n"
     facts = fenced(account.drawn(replace(first, mistake=None)), longest)
     facts += f"\n\n{in_markdown(guess)}" if (guess := account.possibility(first)) else ""
-    others = in_markdown(" ".join(f"✗ {account.in_brief(check)}" for check in cause.checks[1:]), longest)
+    others = in_markdown(" ".join(f"✗ {text}" for text, _ in account.also(cause)), longest)
     return f"{mistake}{title}{facts}\n" + (f"\nAlso, for the same reason: {others}\n" if others else "")

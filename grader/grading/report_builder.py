@@ -5,6 +5,7 @@ Turn the arrays of a failed comparison into a picture: the expected values besid
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -14,7 +15,7 @@ import numpy as np
 
 from grader.checks.parts import JudgedParts
 from grader.checks.points import Earned, points_of_check
-from grader.checks.runner import CheckResult, Failure, fails_alike, smallest
+from grader.checks.runner import KEEPDIMS, CheckResult, Failure, fails_alike, smallest
 from grader.course.torch_words import shape_in_torch, text_in_torch
 from grader.grading.easier_case import is_extreme
 from grader.grading.snippet import (
@@ -151,6 +152,11 @@ FEW_ROWS = 8  # of a call as code, for which no shorter one is looked for
 SHORT = 300  # characters of a call as code, for which no easier case is looked for
 MOST_TRIED = 6  # failing cases of a check beside the smallest, for a call that is shorter code
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
+DEVICE = re.compile(r" on that device: device=(.+?)\.device")
+LINE = re.compile(r"\(line (\d+)\)")
+REDUCTIONS = {
+    *["sum", "mean", "max", "min", "amax", "amin", "var", "std", "prod", "norm", "median", "logsumexp"]
+}
 NOT_IN_TORCH = "all its cases hold integers that PyTorch lacks"
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
 
@@ -193,7 +199,7 @@ def as_check(
         failure.status,
         earned.points,
         check.points,
-        message=with_parameters(failure.message, failure, names),
+        message=fitting(with_parameters(failure.message, failure, names), source),
         call="\n".join(script.shown) if script else None,
         counterexample=_counterexample(failure, script, kata),
         expected=difference.expected if difference else None,
@@ -206,6 +212,32 @@ def as_check(
         snippet=script.code if script else "",
         printed=printed,
     )
+
+
+def fitting(message: str, source: str) -> str:
+    """Return the message without an advice that does not fit the source: a parameter that the function of the
+    line does not have, or an axis that is kept where none is lost."""
+    try:
+        nodes = [*ast.walk(ast.parse(source))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return message
+    if KEEPDIMS in message and not any(map(_loses_an_axis, nodes)):
+        message = message.replace(KEEPDIMS, "")
+    found, line = DEVICE.search(message), LINE.search(message)
+    if found is None or line is None:
+        return message
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    around = [node for node in functions if node.lineno <= int(line[1]) <= (node.end_lineno or 0)]
+    names = {part.arg for node in around for part in ast.walk(node.args) if isinstance(part, ast.arg)}
+    return message if found[1] in names else message.replace(found[0], " on that device")
+
+
+def _loses_an_axis(node: ast.AST) -> bool:
+    """Return whether a call takes the sum, or something like it, and keeps no axis of length 1."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in REDUCTIONS and not {"keepdims", "keepdim"} & {key.arg for key in node.keywords}
 
 
 def in_torch(check: CheckReport) -> CheckReport:

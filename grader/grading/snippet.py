@@ -141,7 +141,8 @@ class Script:
         if len(self.lines) <= MOST_LINES:
             return self.lines
         half = MOST_LINES // 2
-        return [*self.lines[:half], f"# {len(self.lines) - 2 * half} more calls", *self.lines[-half:]]
+        left = counted(len(self.lines) - 2 * half, "more call")
+        return [*self.lines[:half], f"# {left}", *self.lines[-half:]]
 
 
 def script_of(

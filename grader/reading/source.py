@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import codecs
 import re
+import sys
 import tokenize
 from collections.abc import Callable
 from io import BytesIO
 
+NEWER_STRINGS = (
+    f" Its quotes may be those of the string from Python 3.12 on; this is 3.{sys.version_info.minor}."
+)
 MAX_BYTES = 1 << 20  # of a Python file
 LARGEST = 32 * MAX_BYTES  # of a notebook, whose outputs may contain images
 LFS = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
@@ -83,6 +87,8 @@ def parsed(source: str, label: str) -> ast.Module:
         return ast.parse(source)
     except SyntaxError as error:
         text = f"{label} has a syntax error in line {error.lineno}: {error.msg}."
+        if error.msg.startswith("f-string") and sys.version_info < (3, 12):
+            text += NEWER_STRINGS
         raise Refused(text, _excerpt(error)) from None
     except (ValueError, RecursionError):
         raise Refused(f"{label} {NO_PYTHON}") from None

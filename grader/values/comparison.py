@@ -25,7 +25,7 @@ import numpy as np
 
 from grader.report_texts import cut_pair
 from grader.values.arrays import dtype_name, float_dtype, largest, leaves, terms_of, to_numpy
-from grader.values.formatting import describe, describe_type, show, show_pair
+from grader.values.formatting import counted, describe, describe_type, show, show_pair
 from grader.worker.protocol.codec import TensorOutline
 
 Array = np.ndarray[Any, Any]
@@ -238,7 +238,7 @@ def _format_lengths(expected: Sequence[Any], got: Sequence[Any]) -> tuple[str, s
     """Return short lists of plain values in full, others as their lengths."""
     if _is_short(expected) and _is_short(got):
         return show_pair(expected, got, (_first_mismatch(expected, got),))
-    wanted, have = (show(tree) if _is_short(tree) else f"{len(tree)} items" for tree in (expected, got))
+    wanted, have = (show(tree) if _is_short(tree) else counted(len(tree), "item") for tree in (expected, got))
     return wanted, have
 
 

@@ -29,7 +29,7 @@ def test_shares_within_the_bound_are_accepted(hits, n, p):
             0.3,
             "rarely: 60 times in 400 draws, where about 120 are expected and 64 to 182 are accepted.",
         ),
-        (1, 9, 0.0, "often: 1 times in 9 draws, where about 0 are expected and nothing else is accepted."),
+        (1, 9, 0.0, "often: 1 time in 9 draws, where about 0 are expected and nothing else is accepted."),
         (8, 9, 1.0, "rarely: 8 times in 9 draws, where about 9 are expected and nothing else is accepted."),
     ],
 )

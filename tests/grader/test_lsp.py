@@ -589,6 +589,7 @@ def failing(*checks, **more):
 WRONG = CheckReport(
     "agrees", "Every entry is right.", "failed", 0, 100, expected="2", got="3", call="double(1)"
 )
+IN_AN_EDGE_CASE = "In an edge case the result differs from the reference's: Every entry is right."
 SPOTS = (
     Repair("a constant", Place(6, "    return y * 3", 15, 16)),
     Repair("a constant", Place(5, "    y = np.abs(x)", 8, 17)),
@@ -598,7 +599,7 @@ SPOTS = (
 def test_a_guess_is_a_warning_beside_what_is_certain(info):
     check = replace(WRONG, mistake=Mistake("m", "It may be the sign.", certain=False))
     certain, guess = findings(failing(check), info, TEXT)
-    assert certain.text == "Every entry is right.\n1 of 1 checks fails."
+    assert certain.text == f"{IN_AN_EDGE_CASE}\n1 of 1 checks fails."
     assert (guess.text, guess.severity) == ("One possibility: It may be the sign.", Severity.Warning)
     assert certain.severity == Severity.Error
     assert certain.span == guess.span == Span(3, 4, 10)
@@ -607,7 +608,7 @@ def test_a_guess_is_a_warning_beside_what_is_certain(info):
 def test_a_proven_place_is_the_place(info):
     [found] = findings(failing(WRONG, repairs=SPOTS), info, TEXT)
     words = "Changing any one of these spots makes every check pass: a constant."
-    assert found.text == f"{words}\nEvery entry is right.\n1 of 1 checks fails."
+    assert found.text == f"{words}\n{IN_AN_EDGE_CASE}\n1 of 1 checks fails."
     assert (found.span, found.others) == (Span(5, 15, 16), (Span(4, 8, 17),))
 
 
@@ -671,7 +672,7 @@ def test_a_name_that_is_not_bound_is_not_found(text):
 
 def test_the_case_is_the_call_with_what_came_and_what_was_due():
     assert case_of(WRONG) == "double(1)\n# expected: 2\n# got: 3"
-    assert case_of(replace(WRONG, came="result: 3, due 2")) == "double(1)\n# result: 3, due 2"
+    assert case_of(replace(WRONG, came="result: 3, expected 2")) == "double(1)\n# result: 3, expected 2"
     assert case_of(replace(WRONG, call=None)) == ""
 
 

@@ -89,7 +89,7 @@ def test_the_overview_says_what_explains_the_first_failure():
     named = Mistake("sums_columns", "The columns sum to one.")
     assert account.headline(kata(failing("It is 2."), failing("It is 3.", named))) == named.text
     assert account.headline(kata(failing("It is 2."))) == "It is 2."
-    assert account.headline(kata(failing())) == "Rows sum to one."
+    assert account.headline(kata(failing())) == "This does not hold: Rows sum to one."
     assert account.headline(KataReport("softmax", "attention", "not_started", 1000)) == "Not started yet."
 
 

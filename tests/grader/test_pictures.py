@@ -97,7 +97,7 @@ def test_of_many_bars_both_panels_show_the_same_ones_with_the_first_wrong_one():
 
 def test_infinities_and_nan_are_drawn_as_signs():
     found = picture(np.array([[0.5, -np.inf]]), np.array([[np.nan, np.inf]]))
-    assert drawn(found)[2].split("│") == ["0 ", "  0.5   -∞    0 ", " ✗N ✗∞"]
+    assert drawn(found)[2].split("│") == ["0 ", "  0.5   -∞    0 ", " ✗NaN   ✗∞"]
     assert "∞" in svg.draw(found)
 
 

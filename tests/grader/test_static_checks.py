@@ -208,7 +208,7 @@ SENTENCES = {
     "reference_never_ends": "reference.py:4: this has run for 1.5 seconds of CPU time without an end; mend it, or draw smaller cases.",
     "mistake_never_ends": "mistakes.py:13: this has run for 1.5 seconds of CPU time without an end; mend it, or draw smaller cases.",
     "mistake_with_a_typo": "mistakes.py:11: the mistake `takes_the_size` raises in every case: The code raised NameError: name 'asb' is not defined. Mend it; if this is what a student sees, let its docstring speak of the error.",
-    "law_refuses": "reference.py: the reference is refused by `twice_is_a_sum`: double(x) is not what it must be. (called double(x); with x = [[1.0, 1.0]] float32 (1, 2); expected [[3.0, 3.0]], got [[2.0, 2.0]]). Mend one of the two.",
+    "law_refuses": "reference.py: the reference is refused by `twice_is_a_sum`: double(x): 2.0 at [0, 0], should be 3.0. (called double(x); with x = [[1.0, 1.0]] float32 (1, 2)). Mend one of the two.",
     "law_in_words": "reference.py: the reference is refused by `twice_is_a_sum`: It is x. (called double(x); with x = [[0.0]] float32 (1, 1)). Mend one of the two.",
     "variant_of_another_shape": "variants.py:1: the variant `shifts` is refused by `agrees_with_reference`: The result is float32 (1, 1, 1); it must be float32 (1, 1). (called double(x=x); with x = [[0.0]] float32 (1, 1); expected float32 (1, 1), got float32 (1, 1, 1)). Mend one of the two.",
     "law_raises": "test_law_raises.py:30: the law `twice_is_a_sum` raises NameError: name 'nothing' is not defined when the reference is judged; mend the law.",

@@ -35,7 +35,7 @@ WORDS = {
     "failed": "",
     "not_started": "not started",
     "waiting": "waits",
-    "error": "cannot be read",
+    "error": "could not be graded",
 }
 IN_EDITOR = (
     ("Escape", "Leave the editor; then Tab goes on. Inside, Tab indents."),

@@ -145,7 +145,10 @@ def attend(student, x_dec, x_enc, w_q, w_k, w_v):
     due = (*x_dec.shape[:2], w_v.shape[1]), (*x_dec.shape[:2], x_enc.shape[1])
     for name, part, shape in zip(("output", "weights"), pair, due, strict=True):
         found = getattr(part, "shape", None)
-        expect.true(found == shape, f"The {name} must have the shape {shape}; the shape is {found}.")
+        expect.true(
+            found == shape,
+            f"The {name} must have the shape {shape}; it has {found or 'none'}.",
+        )
     return pair
 
 

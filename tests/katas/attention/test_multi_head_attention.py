@@ -254,7 +254,7 @@ def attend(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """The result, once it has a row for each query."""
     result = call(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask)
     found = getattr(result, "shape", None)
-    sentence = f"The result must have the shape of x_q, {x_q.shape}; the shape is {found}."
+    sentence = f"The result must have the shape of x_q, {x_q.shape}; it has {found or 'none'}."
     expect.true(found == x_q.shape, sentence)
     return result
 

@@ -161,7 +161,7 @@ def observe(student, tgt_ids, src_ids, pad_id):
 def permissions(mask, shape, name):
     """The mask as booleans, once it has its shape; its dtype is judged apart."""
     found = getattr(mask, "shape", None)
-    expect.true(found == shape, f"{name} must have the shape {shape}; the shape is {found}.")
+    expect.true(found == shape, f"{name} must have the shape {shape}; it has {found or 'none'}.")
     expect.true(np.isin(mask, (0, 1)).all(), f"{name} must hold nothing but True and False.")
     return mask.astype(bool)
 

@@ -273,7 +273,10 @@ def attend(student, q, k, v, mask=None):
     due = (*q.shape[:-1], v.shape[-1]), (*q.shape[:-1], k.shape[-2])
     for name, part, shape in zip(("output", "weights"), pair, due, strict=True):
         found = getattr(part, "shape", None)
-        expect.true(found == shape, f"The {name} must have the shape {shape}; the shape is {found}.")
+        expect.true(
+            found == shape,
+            f"The {name} must have the shape {shape}; it has {found or 'none'}.",
+        )
     return pair
 
 

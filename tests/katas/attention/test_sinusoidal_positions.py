@@ -90,7 +90,7 @@ def table(student, seq_len, d_model):
     """The result, once it has its shape."""
     result = student.sinusoidal_positions(seq_len, d_model)
     found = getattr(result, "shape", None)
-    sentence = f"The table must have the shape {(seq_len, d_model)}; the shape is {found}."
+    sentence = f"The table must have the shape {(seq_len, d_model)}; it has {found or 'none'}."
     expect.true(found == (seq_len, d_model), sentence)
     return result
 

@@ -132,7 +132,10 @@ def vectors(student, ids, token_table, position_table):
     """The result, once it has the axes of ids and d_model."""
     result = student.embed(ids, token_table, position_table)
     shape, found = (*ids.shape, token_table.shape[1]), getattr(result, "shape", None)
-    expect.true(found == shape, f"The result must have the shape {shape}; the shape is {found}.")
+    expect.true(
+        found == shape,
+        f"The result must have the shape {shape}; it has {found or 'none'}.",
+    )
     return result
 
 

@@ -132,7 +132,7 @@ def visible_bias(student, num_heads, query_len, key_len):
     bias = called(student, num_heads, query_len, key_len)
     due = (num_heads, query_len, query_len if key_len is None else key_len)
     found = getattr(bias, "shape", None)
-    expect.true(found == due, f"The bias must have the shape {due}; the shape is {found}.")
+    expect.true(found == due, f"The bias must have the shape {due}; it has {found or 'none'}.")
     return without_later_keys(bias)
 
 
@@ -140,7 +140,10 @@ def slopes_of(student, num_heads):
     """The slopes, once they are as many as the heads."""
     slopes = student.alibi_slopes(num_heads)
     found = getattr(slopes, "shape", None)
-    expect.true(found == (num_heads,), f"{num_heads} heads have as many slopes; the shape is {found}.")
+    expect.true(
+        found == (num_heads,),
+        f"{num_heads} heads have as many slopes; it has {found or 'none'}.",
+    )
     return slopes
 
 

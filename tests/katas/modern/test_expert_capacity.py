@@ -260,7 +260,8 @@ def test_room_for_all_picks(student, num_tokens, num_experts, top_k, factor):
     whole = isinstance(room, int | np.integer) and not isinstance(room, bool)
     expect.true(whole, f"The capacity must be a whole number (int); it is {room}.")
     asked = factor * num_tokens * top_k
-    told = f"{num_experts} experts with {room} places each, for {factor} * {num_tokens} * {top_k} picks: "
+    places = "1 place" if room == 1 else f"{room} places"
+    told = f"{num_experts} experts with {places} each, for {factor} * {num_tokens} * {top_k} picks: "
     expect.true(num_experts * room >= asked, told + "there are too few places.")
     expect.true(num_experts * (room - 1) < asked, told + "one place less each would do.")
 

@@ -159,7 +159,7 @@ def frequencies_of(student, d_head, factor, original_length, base, beta_fast, be
         d_head, factor, original_length, base=base, beta_fast=beta_fast, beta_slow=beta_slow
     )
     shape = getattr(result, "shape", None)
-    told = f"There must be one frequency for each pair, shape {(d_head // 2,)}; the shape is {shape}."
+    told = f"There must be one frequency for each pair, shape {(d_head // 2,)}; it has {shape or 'none'}."
     expect.true(shape == (d_head // 2,), told)
     return result
 
