@@ -222,14 +222,20 @@ class Grader:
 
         @cache
         def names() -> Signatures:
-            stub = text_of(self.course.stub(submission.info))
-            own = signatures_of(submission.source) if submission.record.plain else {}
-            return signatures_of(stub) | own
+            return self._names(submission)
 
         def chosen(result: CheckResult, retry: Retry) -> Told:
             return shown(result, kata, names(), submission.as_tensors, partial(easier.failures, retry=retry))
 
         return chosen
+
+    def _names(self, submission: Submission) -> Signatures:
+        """Return the names of parameters that the stub and the submission say; the stub may be the student's
+        own file."""
+        if not submission.record.plain:
+            return {}
+        stub = text_of(self.course.stub(submission.info))
+        return signatures_of(stub) | signatures_of(submission.source)
 
     def _explain(
         self, prepared: PreparedKata, judged: JudgedSubmission, submission: Submission
@@ -260,7 +266,7 @@ class Grader:
     ) -> list[CheckReport]:
         """Return what the report says of each check."""
         kata, source = prepared.kata, submission.source
-        stub = text_of(self.course.stub(prepared.info)) if judged.fails else ""
+        names = self._names(submission) if judged.fails else {}
         judged = explained.showing(judged)
         checks = [
             as_check(
@@ -270,7 +276,7 @@ class Grader:
                 points.checks[result.check.name],
                 source,
                 judged.printed.get(result.check.name, ""),
-                stub,
+                names,
                 judged.parts,
                 submission.as_tensors,
                 judged.told.get(result.check.name),

@@ -168,7 +168,7 @@ def as_check(
     earned: Earned | None = None,
     source: str = "",
     printed: str = "",
-    stub: str = "",
+    names: Signatures | None = None,
     parts: JudgedParts | None = None,
     as_tensors: bool = False,
     told: Told | None = None,
@@ -176,10 +176,9 @@ def as_check(
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`. It has the points that
     are `earned`; without them, those that it earns by itself. `printed` is what the submission printed for
-    that input; the `stub` has the names of parameters that the `source` does not say; `parts` are those of
-    which some are not written. With
-    `as_tensors` the code of the failing call makes tensors of arrays. `told` is what `shown` returns, if
-    known already."""
+    that input; `names` are those of parameters, or else what the `source` says; `parts` are those of which
+    some are not written. With `as_tensors` the code of the failing call makes tensors of arrays. `told` is
+    what `shown` returns, if known already."""
     check = result.check
     earned = earned or points_of_check(result)
     if not result.failures:
@@ -188,7 +187,7 @@ def as_check(
         if parts is None and not result.asked and not message:
             status, message = result.status, f"Not judged: {result.prevented or NOT_IN_TORCH}."
         return CheckReport(check.name, check.title, status, earned.points, check.points, message)
-    names = signatures_of(stub) | signatures_of(source)
+    names = signatures_of(source) if names is None else names
     failure, script = told or shown(result, kata, names, as_tensors)
     difference = failure.difference
     if difference and difference.what:  # the message has both values

@@ -20,7 +20,7 @@ from grader.formats.account import is_whole
 from grader.grading.easier_case import OneCase
 from grader.grading.grader import Grader
 from grader.grading.report_builder import as_check
-from grader.grading.snippet import ABOUT_EARLIER_CALLS, _gradient_key, item_of
+from grader.grading.snippet import ABOUT_EARLIER_CALLS, _gradient_key, item_of, signatures_of
 from grader.grading.submission_run import judge_submission
 from grader.values.arrays import leaves
 from grader.values.comparison import Tolerance, first_difference
@@ -135,11 +135,14 @@ def calls_of(course, kata, source, worker):
     prepared, judged = judged_with(course, kata, source, worker)
     results = judged.results
     stub = course.stub(course.katas[kata]).read_text(encoding="utf-8")
+    names = signatures_of(stub) | signatures_of(source)
     for result in results if is_repeatable(results) else ():
         chosen = judged.told.get(result.check.name)
         failure = chosen[0] if chosen else None
         told = (
-            as_check(result, prepared.kata, None, source=source, stub=stub, told=chosen) if failure else None
+            as_check(result, prepared.kata, None, source=source, names=names, told=chosen)
+            if failure
+            else None
         )
         if told and told.snippet:
             call = failure.call

@@ -1,5 +1,6 @@
 """A text that a student wrote is read in a child process with limits, and only a record comes back."""
 
+import csv
 import json
 import os
 import resource
@@ -12,8 +13,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from grader.course.submission import SubmissionRejected, Unreadable, first_use, parse, read
+from grader.extra.kata import kata
 from grader.grading.grader import Grader
 from grader.reading.source import Refused
 from grader.worker import reader as trusted
@@ -220,6 +223,34 @@ class TestProcesses:
                 "def double(x):\n    raise NotImplementedError\n",
             ):
                 assert _outcome(info, source, by) == _outcome(info, source, None)
+
+
+def test_a_class_in_which_some_hand_in_hostile_texts_is_graded(tiny_course, tmp_path, write):
+    """Each of these texts has ended the process that keeps everybody's points, or stopped it for hours."""
+    right = (tiny_course.root / "solutions/attention/double/reference.py").read_text()
+    note = "NOTE = r'''\n    " + r"\frac{\exp x_i}{\sum_j \exp x_j}" * 10 + "\n'''\n"
+    files = {
+        "ada/double.py": right,
+        "bob/double.py": f"{right}\ndef unused(a):\n    import sys\n    return {CHAIN}\n",
+        "cid/double.py": f"{right}\ndef unused():\n    import sys\n    return (0x{'f' * 5000}).real\n",
+        "dan/double.ipynb": notebook(f"%%kata double\n{note}{right}"),
+        "eve/double.ipynb": notebook(f"%%kata double\n{CHAIN} = 1\n"),
+        "fay/double.py": QUOTES,
+        "gus/double.py": FILLS,
+        "hal/double.py": right,
+    }
+    words = ["grade", write(tmp_path / "in", files), "--kata", "double", "--output", tmp_path / "out"]
+    done = CliRunner().invoke(kata, list(map(str, [*words, "--course", tiny_course.root])))
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "out" / "moodle.csv").open(encoding="utf-8-sig") as file:
+        points = {row["ID number"]: row["double"] for row in csv.DictReader(file)}
+    whole = dict.fromkeys(("ada", "bob", "cid", "dan", "hal"), "10")
+    assert points == {**whole, "eve": "0", "fay": "0", "gus": ""}
+
+
+def notebook(source):
+    cell = {"cell_type": "code", "source": source, "outputs": [], "execution_count": None, "metadata": {}}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def _outcome(info, source, by):
