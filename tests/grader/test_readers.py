@@ -35,6 +35,7 @@ PLACES = {
     "grader/cli/practice": ("ast", COURSE),
     "grader/course/catalog": ("ast difflib re", COURSE),
     "grader/course/files": ("ast re", COURSE),
+    "grader/course/git": ("re", "any; a word of a command of ours, or a line of what Git says"),
     "grader/course/known_solutions": ("ast compile difflib exec re", COURSE),
     "grader/course/mistake_edits": ("ast difflib re", COURSE),
     "grader/course/state": ("difflib", "the student's own command; 20,000 characters of a statement"),
