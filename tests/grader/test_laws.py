@@ -9,8 +9,19 @@ from click.testing import CliRunner
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import CourseState
+from grader.extra.review.faults import Fault
 from grader.extra.review.law_command import drawn_in, told
-from grader.extra.review.laws import Version, functions_of, judge_laws, laws_in, versions_of
+from grader.extra.review.laws import (
+    JudgedLaw,
+    Judgement,
+    Version,
+    WrittenLaw,
+    _in_any_order,
+    functions_of,
+    judge_laws,
+    laws_in,
+    versions_of,
+)
 from grader.grading.session import open_grader
 
 from .law_sets import SETS
@@ -57,7 +68,7 @@ def test_a_true_law_counts_by_what_it_catches(opened):
 
 
 def test_a_law_that_passes_everything_catches_nothing(opened):
-    judgement = opened("softmax", softmax_law("softmax"))
+    judgement = opened("softmax", softmax_law("softmax(x, axis)"))
     assert (judgement.hundredths, judgement.laws[0].refused, judgement.caught) == (0, "", set())
     assert any("test_it  holds, and catches nothing" in line for line in told("softmax", judgement, 80))
 
@@ -73,7 +84,9 @@ def test_a_law_that_passes_everything_catches_nothing(opened):
     ],
 )
 def test_a_law_that_refuses_a_right_version_does_not_count(opened, body, why):
-    judgement = opened("softmax", softmax_law(body) + "\n\ndef test_nothing(softmax):\n    pass\n")
+    judgement = opened(
+        "softmax", softmax_law(body) + "\n\ndef test_nothing(softmax):\n    softmax(np.ones(2))\n"
+    )
     assert judgement.hundredths == 0
     assert why in judgement.laws[0].refused
     assert judgement.laws[1].refused == ""
@@ -121,6 +134,69 @@ def test_a_law_sees_no_code_of_a_version(opened, body):
     assert judgement.hundredths == 0
 
 
+def test_a_law_that_calls_nothing_does_not_count(opened):
+    judgement = opened("softmax", "def test_it(softmax, x):\n    assert x is not None\n")
+    assert [law.refused for law in judgement.laws] == ["It does not call softmax."]
+
+
+CHANCE = """
+import os
+import numpy as np
+
+def unlucky():
+    return os.urandom(1)[0] < 16
+
+IS_UNLUCKY = unlucky()
+"""
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        "def test_{}(softmax):\n    assert not unlucky()\n",
+        "def test_{}(softmax):\n    softmax(np.ones(2))\n    assert not unlucky()\n",
+        "def test_{}(softmax):\n    softmax(np.ones(2))\n    assert not IS_UNLUCKY\n",
+    ],
+)
+def test_laws_that_fail_by_chance_catch_nothing(opened, law):
+    """Each runs some forty times on a right version in each round, so that hardly any is left."""
+    judgement = opened("softmax", CHANCE + "".join(law.format(number) for number in range(20)))
+    assert judgement.hundredths <= 50
+
+
+def test_a_law_that_draws_numbers_of_its_own_counts_by_what_it_catches(opened):
+    body = """
+    x = np.random.default_rng().normal(size=(2, 3)) * np.random.default_rng().choice([1, 1000])
+    assert np.allclose(softmax(x, axis % 2).sum(axis % 2), 1, atol=0.01)
+"""
+    [law] = opened("softmax", softmax_law(body.strip())).laws
+    assert not law.refused
+    assert len(law.catches) >= 5
+    assert len(law.by_chance) <= 2
+
+
+FAULT = Fault("y", 1, "x", "", "a sign")
+
+
+def test_a_fault_that_is_caught_once_is_said_to_be_no_catch():
+    law = JudgedLaw(WrittenLaw("test_it", 1, ("softmax",)), by_chance={0, 2}, has_called=True)
+    text = " ".join(told("softmax", Judgement([law], [FAULT] * 3), 200))
+    assert "test_it  holds, and catches nothing; 2 faults in one round only, which may be chance" in text
+    assert "0 of 3 faults are caught" in text
+
+
+def test_right_versions_are_asked_as_often_as_wrong_ones_in_any_order():
+    right = [Version("own"), Version("rounded")]
+    wrong = [Version(f"wrong {number}", FAULT) for number in range(7)]
+    orders = [_in_any_order(right + wrong) for _ in range(20)]
+    for order in orders:
+        assert (order[0], order[-1]) == (right[0], right[0])
+        assert sum(version.fault is None for version in order) == len(wrong)
+        assert {*map(str, order)} == {*map(str, right + wrong)}
+    assert len({str(order) for order in orders}) > 1
+    assert len(_in_any_order(right)) == 3
+
+
 def test_a_law_cannot_remember_the_version_before(opened):
     laws = """
 seen = []
@@ -149,7 +225,7 @@ def test_an_object_of_a_law_is_none_of_the_version_s(opened):
 
 
 def test_a_second_law_of_a_name_takes_the_place_of_the_first(opened):
-    laws = "def test_a(softmax, x):\n    assert 0\n\ndef test_a(*, softmax):\n    pass\n"
+    laws = "def test_a(softmax, x):\n    assert 0\n\ndef test_a(*, softmax, x):\n    softmax(x)\n"
     first, second = opened("softmax", laws).laws
     assert first.refused == "The law in line 4 has the same name, and takes its place."
     assert second.refused == ""

@@ -31,6 +31,7 @@ from grader.formats.account import paragraphs, points, words
 from grader.grading.session import open_grader, require_installed
 from grader.kata import Arguments
 from grader.report_texts import harmless
+from grader.values.formatting import counted
 
 FOLDER = "laws"  # beside the exercises, and in the state
 FULL = 1000  # points, in hundredths
@@ -46,7 +47,8 @@ by these names,
 The arguments are drawn as for the kata; its statement says what they are. Call a function
 as often as you like, also with values of your own. What it raises has the same class here.
 
-A law that refuses a right version does not count. The points are the share of faults that
+A law that refuses a right version does not count. All are asked in two rounds, and a fault
+is caught if the law fails in both. The points are the share of faults that
 your laws catch, each kind of fault alike.
 """
 
@@ -164,12 +166,10 @@ def told(name: str, judgement: Judgement, width: int) -> list[str]:
 def _of_law(one: JudgedLaw) -> str:
     if one.refused:
         return one.refused
-    many = len(one.catches)
-    return (
-        f"holds; catches {many} {'fault' if many == 1 else 'faults'}"
-        if many
-        else "holds, and catches nothing"
-    )
+    many, chance = len(one.catches), len(one.by_chance)
+    caught = f"holds; catches {counted(many, 'fault')}" if many else "holds, and catches nothing"
+    once = f"; {counted(chance, 'fault')} in one round only, which may be chance" if chance else ""
+    return caught + once
 
 
 def _state(course: Course) -> Path:

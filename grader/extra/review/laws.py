@@ -4,6 +4,10 @@ Right are the student's own answer that has passed, and versions of it that pass
 or with results that are rounded differently. Wrong are versions with one fault that the checks catch. Laws
 run in a new worker for each version. They get the functions under test by calls through the grader, so they
 see no code and no file of a version, and remember nothing of another one.
+
+A law may draw numbers of its own, so it can fail by chance. All versions are therefore asked in two rounds,
+and a fault is caught if the law fails in both, each time after a call of a function under test. In each round
+the right versions are asked as often as the wrong ones: a law that fails by chance refuses one of them.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from inspect import signature
+from itertools import chain, cycle, islice
 from random import SystemRandom
 from typing import Any
 
@@ -41,6 +46,7 @@ MOST_FAULTS = 24  # that are wrong versions
 MOST_OF_A_KIND = 3
 MOST_VARIANTS = 3  # versions with a changed line that pass
 MOST_JUDGED = 60  # faults that are tried
+ROUNDS = 2  # of asking all versions
 KATA_SECONDS = 10.0  # of CPU time of all calls with one version
 RUN = "run_a_law_for_the_grader"
 #: Below the student's file: runs one law; an exception of the function under test has its own class again.
@@ -108,11 +114,14 @@ class Version:
 
 @dataclass
 class JudgedLaw:
-    """What is known of a law: why it does not count, or which faults it catches, by their number."""
+    """What is known of a law: why it does not count, or which faults it catches, by their number; which it
+    failed in one round only; and whether it has called a function under test."""
 
     law: WrittenLaw
     refused: str = ""
     catches: set[int] = field(default_factory=set)
+    by_chance: set[int] = field(default_factory=set)
+    has_called: bool = False
 
 
 @dataclass(frozen=True)
@@ -226,18 +235,33 @@ def judge_laws(
             one.refused = f"The law in line {last[one.law.name]} has the same name, and takes its place."
     faults = [version.fault for version in versions if version.fault]
     judge = _Judge(grader, prepared, laws, functions, names)
-    # the answer itself first and last, the others in any order, so that none is known by when it comes
-    first, *others = enumerate(versions, len(faults) - len(versions))
-    SystemRandom().shuffle(others)
-    for turn, (number, version) in enumerate([first, *others, first], 1):
-        tell(f"version {turn} of {len(versions) + 1}")
+    rounds = [_in_any_order(versions) for _ in range(ROUNDS)]
+    for turn, version in enumerate(chain(*rounds)):
+        tell(f"version {turn + 1} of {sum(map(len, rounds))}")
         kept = [one for one in found if not one.refused]
-        for one, case, why in judge.failures(version, kept, cases):
+        for one, failure in judge.failures(version, kept, cases):
             if version.fault is None:
-                one.refused = one.refused or _refusal(one.law, case, why)
-            else:
-                one.catches.add(number)
+                one.refused = one.refused or _refusal(one.law, failure)
+            elif failure.has_called:
+                number = faults.index(version.fault)
+                (one.catches if number in one.by_chance else one.by_chance).add(number)
+    for one in found:
+        one.by_chance -= one.catches
+        if not one.has_called:
+            one.refused = one.refused or f"It does not call {' or '.join(names)}."
     return Judgement(found, faults)
+
+
+def _in_any_order(versions: Sequence[Version]) -> list[Version]:
+    """Return the versions of one round: the answer itself first and last, the others in any order, so that
+    none is known by when it comes. Right ones come at least as often as wrong ones."""
+    right = [version for version in versions if version.fault is None]
+    wrong = [version for version in versions if version.fault]
+    again = islice(cycle(right), max(len(right) + 1, len(wrong)))
+    first, *others = [*again, *wrong]
+    others.remove(first)
+    SystemRandom().shuffle(others)
+    return [first, *others, first]
 
 
 def _cannot_run(law: WrittenLaw, names: Mapping[str, list[str]], cases: Sequence[Case]) -> str:
@@ -249,10 +273,20 @@ def _cannot_run(law: WrittenLaw, names: Mapping[str, list[str]], cases: Sequence
     return "" if set(law.parameters) & set(names) else f"It does not take {' or '.join(names)}."
 
 
-def _refusal(law: WrittenLaw, case: Case, why: str) -> str:
+def _refusal(law: WrittenLaw, failure: _Failure) -> str:
     """Return that a law refuses a right version, with the case."""
-    given = [f"{name} = {show(value)}" for name, value in case.arguments.items() if name in law.parameters]
-    return harmless(f"It refuses a right version{' with ' if given else ''}{', '.join(given)}. {why}")
+    arguments = failure.case.arguments
+    given = [f"{name} = {show(value)}" for name, value in arguments.items() if name in law.parameters]
+    return harmless(f"It refuses a right version{' with ' if given else ''}{', '.join(given)}. {failure.why}")
+
+
+@dataclass
+class _Failure:
+    """A case on which a law fails, what it raised, and whether it had called a function under test."""
+
+    case: Case
+    why: str
+    has_called: bool
 
 
 class _Judge:
@@ -271,8 +305,8 @@ class _Judge:
 
     def failures(
         self, version: Version, laws: Sequence[JudgedLaw], cases: Sequence[Case]
-    ) -> Iterator[tuple[JudgedLaw, Case, str]]:
-        """Yield the laws that a version breaks, each with the first case and what was raised."""
+    ) -> Iterator[tuple[JudgedLaw, _Failure]]:
+        """Yield the laws that a version breaks, each with the first case on which it does."""
         left, name = list(laws), self.prepared.info.name
         submission = parse(self.prepared.info, version.source, f"{name}.py")
         while left:
@@ -284,28 +318,32 @@ class _Judge:
                 while left and not lost:
                     one = left.pop(0)
                     for case in cases:
-                        why, lost = self._run(one.law, case, judge, under_test)
+                        why, lost, has_called = self._run(one.law, case, judge, under_test)
+                        one.has_called = one.has_called or has_called
                         if why:
-                            yield one, case, why
+                            yield one, _Failure(case, why, has_called)
                             break
 
     def _run(
         self, law: WrittenLaw, case: Case, judge: RemoteStudent, under_test: RemoteStudent
-    ) -> tuple[str, bool]:
-        """Return what a law raises on a case, "" if nothing, and whether a worker was lost."""
+    ) -> tuple[str, bool, bool]:
+        """Return what a law raises on a case, "" if nothing, whether a worker was lost, and whether the law
+        has called a function under test."""
         taken = {name: value for name, value in case.arguments.items() if name in law.parameters}
+        called: list[bool] = []
         functions = {
-            name: _answering(function)
+            name: _answering(function, called)
             for name, function in self.functions(under_test).items()
             if name in law.parameters
         }
+        why, is_lost = "", False
         try:
             judge.call(RUN, None, [law.name, taken, functions, self.names], {})
         except SubmissionFailed as failed:
-            return f"{failed.kinds[0]}: {failed.message}" if failed.message else failed.kinds[0], False
+            why = f"{failed.kinds[0]}: {failed.message}" if failed.message else failed.kinds[0]
         except WorkerLost as lost:
-            return str(lost), True
-        return "", False
+            why, is_lost = str(lost), True
+        return why, is_lost, bool(called)
 
     @contextmanager
     def _worker(
@@ -321,10 +359,12 @@ class _Judge:
             yield student
 
 
-def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function under test as laws may call it: its exceptions keep the names of their classes."""
+def _answering(function: Callable[..., Any], called: list[bool]) -> Callable[..., Any]:
+    """Return the function under test as laws may call it: its exceptions keep the names of their classes.
+    Each call is noted in `called`."""
 
     def call(*args: Any) -> Any:
+        called.append(True)
         if any(isinstance(one, Handle) for one in leaves(list(args))):  # it is in the process of the laws
             raise RuntimeError("TypeError: a law can give numbers, texts, arrays and lists, and no object")
         try:
