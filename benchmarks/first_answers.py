@@ -81,6 +81,8 @@ def column_of(report: KataReport) -> str:
         return "named"
     if shown:
         return "part"
+    if any(repair.kind == "numbers" for repair in report.repairs):
+        return "parted"
     return "placed" if report.repairs else "nothing"
 
 

@@ -28,7 +28,9 @@ from grader.cases.state import EARLIER_CALLS
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import answers_the_same_again, keeps_the_dtype, leaves_arguments_unchanged
 from grader.checks.runner import CheckAborted, CheckResult, judge_case, run_check
+from grader.course.files import read
 from grader.course.submission import Submission, forbidden_names
+from grader.diagnosis.parting import parting_place
 from grader.diagnosis.search_options import SearchOptions
 from grader.edits.candidates import EditPlace, Sources, Trace, place_of_edit, ranked
 from grader.edits.walk import Edit
@@ -360,6 +362,7 @@ class RepairSearch:
         self.trial: Trial | None = None
         self.judged = 0  # candidates
         self.places: list[EditPlace] = []
+        self.parting: EditPlace | None = None  # where its numbers part from the right ones
 
     def run(self) -> None:
         """Fill `places` with those where one edit makes every check pass, or of which a run shows a fact."""
@@ -368,6 +371,7 @@ class RepairSearch:
             lines, kept = self._traced(own[0])
             if kept and self._locate_state(own, kept):
                 return
+            self._part()
             self._locate()
             if not self.places or any(result.check.judge not in LOCATED for result in self.failing):
                 failures = [failure for result in self.failing for failure in result.failures]
@@ -401,6 +405,19 @@ class RepairSearch:
         self.places += keeping_places(self.submission.source, {label: kept[label] for label in found})
         others = [result.check for result in self.failing if result not in own]
         return bool(self.places) and self._passes(self.submission.source, others, found)
+
+    def _part(self) -> None:
+        """Find where the numbers part from those of the reference, if it is at hand."""
+        if self.prepared.oracle.recorded is not None:
+            return
+        oracle = self.prepared.oracle
+        reference = read(oracle.course.solution(oracle.info, "reference"))
+        try:
+            self.parting = parting_place(
+                self.submission.source, reference, self.failing, lambda source: self._context(source).student
+            )
+        except (SubmissionFailed, WorkerLost):
+            self._close()
 
     def _locate(self) -> None:
         """Add the places that runs of the submission prove: of a changed argument and of a wrong dtype."""

@@ -98,7 +98,8 @@ class Graded:
             warnings.simplefilter("ignore")
             with suppress(Exception, JudgingStopped), limited(options.seconds):
                 search.run()
-        repairs = tuple(as_repair(place, one.submission.source) for place in search.places)
+        places = search.places or ([search.parting] if search.parting else [])
+        repairs = tuple(as_repair(place, one.submission.source) for place in places)
         return Located(with_places(self.report, repairs), search.clock.spent)
 
 
