@@ -21,7 +21,7 @@ from grader.worker.student import Call, Calls, KeptCalls, RemoteObject, Student,
 SWITCHES = ("train", "eval", "double", "float")  # methods that change how a module answers
 PLAIN_CASES = 3
 EARLIER_CALLS = "earlier_calls_change_nothing"
-BY_CASE = ("mode", "double", "float", "training")  # kinds that other cases may still be judged by
+BY_CASE = ("mode", "in mode", "double", "float", "training")  # kinds that other cases may still be judged by
 ENABLE = " A function that differentiates opens torch.enable_grad() itself."
 RAISED = "raised"  # the kind that says that a call with other values raised
 
@@ -36,6 +36,7 @@ SENTENCES = {
     "again": "After calls with other arguments, the same call gives another answer.",
     "module": "After calls with other inputs, weights, dtypes and modes, the module gives another answer.",
     "mode": "In training and in evaluation mode the module gives different answers.",
+    "in mode": "In the other mode, training or evaluation, a call after another one gives another answer.",
     "double": "After module.double() the module gives another answer.",
     "float": "After module.float() the module gives another answer.",
     "shared": "Two calls return the same array: a change of one result changes the other.",
@@ -148,6 +149,12 @@ class Revisited(Student):
             yield from self._repeated("module", calls[::-1], tolerance)
             self._try("eval" if _is_training(uses) else "train", module)
             yield from self._repeated("mode", calls, tolerance)
+            with self.in_grad_mode(False):
+                both = [*self._shortened(calls), *calls]
+            for use in both:
+                with self.in_grad_mode(False):
+                    self._try(use.name, use.target, other_values(use.args), other_values(use.kwargs))
+                yield from self._repeated("in mode", [use], tolerance)
             self._try("train" if _is_training(uses) else "eval", module)
             own = CASTS[self._casts[-1]]
             calls = [use for use in calls if _dtypes(use.value) == _dtypes(own(use.value))]
@@ -155,12 +162,22 @@ class Revisited(Student):
                 self._try(switch, module)
                 yield from self._repeated(switch, calls, tolerance)
 
+    def _shortened(self, calls: list[Use]) -> Iterator[Use]:
+        """Make the calls with the first token alone, for which some keep what they were shown before, and
+        yield those that do not raise."""
+        for use in calls:
+            args, kwargs = _shorter(use.args), _shorter(use.kwargs)
+            self._try(use.name, use.target, args, kwargs)
+            if not (made := self._calls_made()[-1]).is_aside:
+                yield use._replace(args=args, kwargs=kwargs, value=made.value)
+
     def _repeated(self, kind: str, calls: list[Use], tolerance: Tolerance) -> Iterator[Change]:
-        """Yield what is different where calls are repeated, in float32 or float64 if that is their kind."""
+        """Yield what is different where calls are repeated, in float32 or float64 if that is their kind, and
+        without gradients in the other mode: so a generation calls a module."""
         change = CASTS.get(kind, _unchanged)
         for use in calls:
             try:
-                with self.watching_arguments() as watched:
+                with self.in_grad_mode(False) if kind == "in mode" else self.watching_arguments() as watched:
                     super().call(use.name, use.target, change(use.args), change(use.kwargs))
             except SubmissionFailed as failure:
                 yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.", None

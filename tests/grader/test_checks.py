@@ -247,7 +247,7 @@ def test_a_table_on_the_cpu_fails_the_device_alone(grade):
     assert failed(report) == {"stays_on_the_device"}
     assert message(report, "stays_on_the_device") == (
         "A tensor on the CPU meets one on the inputs' device (line 12)."
-        " Create tensors with device=x.device, and register a module's tables as buffers."
+        " Create tensors on that device: device=x.device, and register a module's tables as buffers."
     )
 
 
@@ -585,6 +585,12 @@ def test_one_array_that_two_calls_return_is_noticed(grade):
             "self.kept = getattr(self, 'kept', None) or [self.scale.detach().clone()]; "
             "return right / self.scale * self.kept[0]",
             "After calls with other inputs, weights, dtypes and modes, the module gives another answer.",
+        ),
+        (
+            "kept = None if self.training else getattr(self, 'kept', None); "
+            "self.kept = None if self.training else right.detach(); "
+            "return kept if kept is not None and kept.shape == right.shape else right",
+            "In the other mode, training or evaluation, a call after another one gives another answer.",
         ),
     ],
 )
