@@ -281,6 +281,7 @@ class Grader:
                 judged.parts,
                 submission.as_tensors,
                 judged.told.get(result.check.name),
+                submission.record.plain,
             )
             for result in judged.results
         ]

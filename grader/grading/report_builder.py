@@ -172,13 +172,14 @@ def as_check(
     parts: JudgedParts | None = None,
     as_tensors: bool = False,
     told: Told | None = None,
+    is_plain: bool = True,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`. It has the points that
     are `earned`; without them, those that it earns by itself. `printed` is what the submission printed for
     that input; `names` are those of parameters, or else what the `source` says; `parts` are those of which
     some are not written. With `as_tensors` the code of the failing call makes tensors of arrays. `told` is
-    what `shown` returns, if known already."""
+    what `shown` returns, if known already. A source that is not plain is not parsed."""
     check = result.check
     earned = earned or points_of_check(result)
     if not result.failures:
@@ -189,7 +190,7 @@ def as_check(
         return CheckReport(check.name, check.title, status, earned.points, check.points, message)
     names = signatures_of(source) if names is None else names
     failure, script = told or shown(result, kata, names, as_tensors)
-    difference = failure.difference
+    difference, message = failure.difference, with_parameters(failure.message, failure, names)
     if difference and difference.what:  # the message has both values
         difference = None
     return CheckReport(
@@ -198,7 +199,7 @@ def as_check(
         failure.status,
         earned.points,
         check.points,
-        message=fitting(with_parameters(failure.message, failure, names), source),
+        message=fitting(message, source) if is_plain else message,
         call="\n".join(script.shown) if script else None,
         counterexample=_counterexample(failure, script, kata),
         expected=difference.expected if difference else None,

@@ -78,7 +78,7 @@ PLACES = {
     "grader/formats/account": ("re", REPORT),
     "grader/grading/easier_case": ("re", ANSWERS),
     "grader/grading/missing_return": ("ast", JUDGE),
-    "grader/grading/report_builder": ("re", ANSWERS),
+    "grader/grading/report_builder": ("ast re", JUDGE),
     "grader/grading/snippet": ("ast re", JUDGE),
     "grader/grading/submission_run": (
         "difflib re",
