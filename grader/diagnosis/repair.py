@@ -148,8 +148,8 @@ def widening_place(
 ) -> EditPlace | None:
     """Return the expression that brings a wrong dtype into the result.
 
-    `keeps` returns whether a source has the right dtype. The first expressions of the file are cast, as few
-    as give the result its dtype: the last of them brings the wrong one.
+    `keeps` returns whether a source has the right dtype. The first expressions are cast in the order in which
+    they run, as few as give the result its dtype: the last of them brings the wrong one.
     """
     expected = leaves(context.expected(case).native)
     pairs = zip(
@@ -190,13 +190,33 @@ def _leading(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 class _Casts(ast.NodeTransformer):
-    """Puts a cast around the first expressions that can hold an array, inner ones first."""
+    """Puts a cast around the first expressions that can hold an array, inner ones first. A function comes
+    where it is first called, as the numbers go."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.sites: list[ast.expr] = []
+        self._later: dict[str, ast.FunctionDef] = {}  # functions that others call, until they come
+
+    def visit_Module(self, tree: ast.Module) -> ast.Module:
+        inside = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        calls = [(one, node.func) for one in inside for node in ast.walk(one) if isinstance(node, ast.Call)]
+        called = {func.id for one, func in calls if isinstance(func, ast.Name) and func.id != one.name}
+        functions = {node.name: node for node in inside if isinstance(node, ast.FunctionDef)}
+        self._later = {name: node for name, node in functions.items() if name in called}
+        waiting = list(self._later.values())
+        tree.body = [node if node in waiting else self.visit(node) for node in tree.body]
+        while self._later:  # what calls only each other
+            self._visit_function(next(iter(self._later)))
+        return tree
+
+    def _visit_function(self, name: str) -> None:
+        if node := self._later.pop(name, None):
+            self.visit(node)
 
     def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.Module):
+            return self.visit_Module(node)
         if isinstance(node, ast.JoinedStr | ast.arguments | ast.pattern):
             return node
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
@@ -219,6 +239,8 @@ class _Casts(ast.NodeTransformer):
         node.args = [self.visit(arg) for arg in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
+        if isinstance(node.func, ast.Name):
+            self._visit_function(node.func.id)
         return node
 
     def _cast(self, node: ast.expr) -> ast.expr:

@@ -274,6 +274,18 @@ SQUARE = """
         y = x * four
         return y * HALF
 """
+HELPED = """
+import numpy as np
+
+def halved(x):
+    return x / 2
+
+def double(x):
+    if isinstance(x, str):
+        raise ValueError
+    y = x * np.sqrt(16)
+    return halved(y)
+"""
 IN_PLACE = """
     def double(x):
         if isinstance(x, str):
@@ -309,9 +321,14 @@ def test_the_place_of_a_general_mistake_is_found_although_it_has_a_name(locate):
             [(4, "np.float64(0.5)")],
             "This is float64, and so is the result, which should be float32.",
         ),
+        (
+            HELPED,
+            [(10, "np.sqrt(16)")],
+            "This is float64, and so is the result, which should be float32.",
+        ),
         (IN_PLACE, [(11, "")], "This line changes in place what the caller has passed."),
     ],
-    ids=["scalar", "global", "argument"],
+    ids=["scalar", "global", "helper", "argument"],
 )
 def test_a_run_shows_where_a_dtype_widens_and_where_an_argument_is_changed(locate, code, spots, fact):
     found = locate(code)
