@@ -218,7 +218,8 @@ def told(kata: KataReport) -> Told:
     found = causes(kata)
     check = found[0].first
     place = (check.place,) if check.place else ()
-    searched = "" if named(check) or check.message else repair_text(kata)
+    is_place = any(not repair.fact for repair in kata.repairs)  # a fact explains another check, of dtypes
+    searched = repair_text(kata) if is_place and not (named(check) or check.message) else ""
     words = named(check) or searched
     is_written = not check.message.startswith(UNWRITTEN)
     says_both = all(text and text in check.message for text in (check.expected, check.got))

@@ -150,7 +150,7 @@ def test_a_report_of_several_reasons_fits_a_screen():
         replace(WRONG, name=f"law {n}", title=f"Law {n} holds.", call=f"f({n})", message=f"Not {n}. " * 9)
         for n in range(30)
     ]
-    named = replace(WRONG, mistake=replace(MISTAKE, text="word " * 90), pictures=(PICTURE,))
+    named = replace(WRONG, mistake=replace(MISTAKE, text="word " * 105), pictures=(PICTURE,))
     lines = shown(named, *laws)
     assert len(lines) <= 24
     assert "    expected     got" not in lines  # there is no room for a drawing

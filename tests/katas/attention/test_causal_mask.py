@@ -152,5 +152,6 @@ def test_none_means_as_many(student, query_len):
 def test_refuses_too_few_keys(student, query_len, key_len):
     """Fewer keys than queries raise a ValueError."""
     student.causal_mask(query_len, query_len + key_len)  # so that refusing everything gives no points
-    why = f"{query_len} queries cannot be the last of {key_len} positions"
+    queries = "1 query" if query_len == 1 else f"{query_len} queries"
+    why = f"{queries} cannot be the last of {key_len} positions"
     expect.refuses(student.causal_mask, query_len, key_len, why=why)

@@ -54,7 +54,7 @@ class Model:
 
     @property
     def as_code(self):
-        row = "sum((place + 1) * (token + 2) for place, token in enumerate(ids))"
+        row = "sum((n + 1) * (ids[n] + 2) for n in range(len(ids)))"
         return f"{{name}} = lambda ids: {{table}}[{row} % len({{table}})].clone()", {"table": self.table}
 
     def __call__(self, ids):
