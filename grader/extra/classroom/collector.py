@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -76,6 +77,8 @@ MOST_MANIFESTS = 4  # of releases
 MOST_ZIPS = 8
 MOST_FILES = 50  # for one kata
 UNCLEAR = "Nobody knows whose {} is: its name fits the number {}."
+SECONDS = 120.0  # of the clock, to look through what one student has handed in
+SLOW = f"it took more than {SECONDS:.0f} seconds to look through what was handed in"
 MOST_NAMED = 3  # of the files that answer nothing, in a message
 
 
@@ -305,8 +308,11 @@ def answers_in(
     rest: list[Parts] = []  # which answer nothing
     manifests: list[FoundFile] = []
     troubles: list[str] = []
-    upload = 0
+    upload, until = 0, time.monotonic() + SECONDS
     for file in _with_zips_opened(files):
+        if time.monotonic() > until:
+            troubles.append(f"What lies behind {'/'.join(file.inner)} was not looked at: {SLOW}.")
+            break
         upload = max(upload, file.upload)
         if file.trouble:
             troubles.append(file.trouble)
@@ -321,7 +327,7 @@ def answers_in(
             rest.append(file.inner)
     released = {**handed_out, **_released(manifests)}
     unrecognised = ["/".join(place) for place in others if place not in released]
-    best = [_best(kata, ranked[kata], infos.get(kata), released) for kata in sorted(ranked)]
+    best = [_best(kata, ranked[kata], infos.get(kata), released, until) for kata in sorted(ranked)]
     declared = {place[-1]: digest for place, digest in released.items() if place[-4:-2] == ("tests", "katas")}
     declarations = {kata: declared[f"test_{kata}.py"] for kata in ranked if f"test_{kata}.py" in declared}
     if rest and not (best or unrecognised or troubles):
@@ -359,9 +365,15 @@ def _places(file: FoundFile, names: KataNames) -> list[tuple[Place, str]]:
 
 
 def _best(
-    kata: str, found: list[tuple[Place, FoundFile]], info: KataInfo | None, released: Mapping[Parts, str]
+    kata: str,
+    found: list[tuple[Place, FoundFile]],
+    info: KataInfo | None,
+    released: Mapping[Parts, str],
+    until: float,
 ) -> SubmittedFile:
     """Return the file in the best place; of several in equal places the one that was handed in last."""
+    if len(found) > 1 and time.monotonic() > until:
+        return SubmittedFile(kata, found[0][1].inner, partial(_refuse_slow, kata))
     if len(found) > MOST_FILES:
         return SubmittedFile(kata, found[0][1].inner, partial(_refuse_many, kata, len(found)))
     begun = [one for one in found if not _is_stub(one[1], info, released)] if len(found) > 1 else found
@@ -373,6 +385,10 @@ def _best(
     if place.suffix == SUFFIXES.index(SUFFIX):
         read = partial(_from_notebook, read, kata, file.inner[-1])
     return SubmittedFile(kata, file.inner, read, others, file.late, file.time, file.upload)
+
+
+def _refuse_slow(kata: str) -> bytes:
+    raise Unreadable(f"Several files answer {kata}, and they were not compared: {SLOW}.")
 
 
 def _refuse_many(kata: str, files: int) -> bytes:

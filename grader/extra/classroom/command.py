@@ -69,7 +69,7 @@ class ClassOptions:
 
 
 def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) -> int:
-    """Grade the class and write all results; return how many files were not judged through our own fault."""
+    """Grade the class and write all results; return how much failed through our own fault."""
     policy = _policy(course, options)
     collector = Collector(options.submissions, policy.terms.commits)
     roster = read_roster(options.roster) if options.roster else None
@@ -105,12 +105,14 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
             )
         if options.draft_mistakes:
             entry_points = {info.name: info.entry_points for info in infos}
-            drafts = write_drafts(options.draft_mistakes, statistics.unexplained, entry_points)
-            click.echo(f"{counted(drafts, 'draft')} of mistakes written to {options.draft_mistakes}.")
+            with counts.net("the class", "--draft-mistakes"):
+                drafts = write_drafts(options.draft_mistakes, statistics.unexplained, entry_points)
+                click.echo(f"{counted(drafts, 'draft')} of mistakes written to {options.draft_mistakes}.")
         if options.gradebook:
-            files.write_gradebook(options.gradebook, store, begun, options.device, counts, policy)
+            with counts.net("the class", "--gradebook"):
+                files.write_gradebook(options.gradebook, store, begun, options.device, counts, policy)
         click.echo(render(statistics, counts, options.output), nl=False)
-    return statistics.faults
+    return statistics.faults + len(counts.failed)
 
 
 def open_pool(options: ClassOptions, for_graders: GraderOptions) -> GraderPool:

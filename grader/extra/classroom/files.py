@@ -512,6 +512,7 @@ def _example(stub: bytes) -> Sequence[Picture]:
 
 
 SEEKERS = "looks_at_judge.csv"
+FULL = (CourseError, OSError)  # what is no fault of the grader: a disk that is full
 
 
 def write_outputs(
@@ -538,9 +539,12 @@ def write_outputs(
     the one of Canvas's export that takes the total.
     """
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
-    statistics.find_groups(store)
+    counts, whole_class = counts or RunCounts(), "the class"
+    with counts.net(whole_class, "the search for groups of files"):
+        statistics.find_groups(store)
     if search is not None:
-        statistics.unexplained = list(map(search, statistics.unexplained))
+        with counts.net(whole_class, "--search"):
+            statistics.unexplained = list(map(search, statistics.unexplained))
     date = datetime.now().astimezone().date().isoformat()
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
@@ -552,28 +556,33 @@ def write_outputs(
             ]
             by_hand = ByHand(files.enter_context(_writer(folder / ByHand.file)), roster, infos)
             rows, possible = Rows(), 0
-            submissions, feedback = (counts.submissions if counts else {}), Feedback(folder, files)
+            submissions, feedback = counts.submissions, Feedback(folder, files)
             for graded in class_reports(store, infos, device, counts, policy):
-                _write_line(graded, lines)
-                page = render_student(graded, course, date)
-                with _writer(folder / PAGES / page_name(graded.member.id)) as file:
-                    file.write(page)
-                if submission := submissions.get(graded.member.id):
-                    feedback.add(submission, graded, page)
-                for book in books:
-                    book.add(graded)
-                by_hand.add(graded)
-                rows.add(graded)
-                statistics.add(graded)
-                possible = graded.marks.possible
-            if counts and feedback.left_out:
+                who, possible = graded.member.id, graded.marks.possible
+                for sink, what in (*((book.add, book.file) for book in books), (by_hand.add, ByHand.file)):
+                    with counts.net(who, f"the row of {what}", FULL):
+                        sink(graded)
+                with counts.net(who, "the line of reports.jsonl", FULL):
+                    _write_line(graded, lines)
+                with counts.net(who, "the row of class.html"):
+                    statistics.add(graded)
+                    rows.add(graded)
+                with counts.net(who, "the page"):
+                    page = render_student(graded, course, date)
+                    with _writer(folder / PAGES / page_name(who)) as file:
+                        file.write(page)
+                    if submission := submissions.get(who):
+                        feedback.add(submission, graded, page)
+            if feedback.left_out:
                 counts.note(NO_ATTACHMENT.format(listed(feedback.left_out)))
-            _write_seekers(statistics, files.enter_context(_writer(folder / SEEKERS)))
-            if counts and (text := other_scale(roster, column, possible)):
+            with counts.net(whole_class, SEEKERS, FULL):
+                _write_seekers(statistics, files.enter_context(_writer(folder / SEEKERS)))
+            if text := other_scale(roster, column, possible):
                 counts.note(text)
-            notes = counts.all_notes if counts else []
-            whole = render_class(statistics, rows, (course, date), notes, source_of, stubs)
-            files.enter_context(_writer(folder / "class.html")).write(whole)
+            with counts.net(whole_class, "class.html", FULL):
+                heading, notes = (course, date), counts.all_notes
+                whole = render_class(statistics, rows, heading, notes, source_of, stubs)
+                files.enter_context(_writer(folder / "class.html")).write(whole)
     except OSError as error:
         raise CourseError(
             f"The results cannot be written to {folder}: {reason_of(error)}."

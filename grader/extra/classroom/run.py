@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+import os
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -47,6 +49,14 @@ ONE_TIME = (
 NO_WORKSHEET = (
     "Moodle's export does not say when work was handed in, so that nothing of it counts as late:"
     " give Moodle's grading worksheet as --roster."
+)
+
+FAILED = "{}: {} failed through a fault of the grader, which costs no points: {}."
+OUR_FAULT = "This is our fault, not yours: not all of it could be judged yet."
+STUDENT_SECONDS = 1800.0  # of the clock, in which graders judge what one student has handed in
+USED_UP = (
+    "{}: {} was not judged. The {:.0f} minutes for one student's work are used up; the same command goes on"
+    " with the rest."
 )
 
 #: Which version of an answer counts: with the time of the one in time, and what the other one would be worth.
@@ -99,7 +109,7 @@ class RunCounts:
     `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late,
     `troubles` why answers could not be looked for. `times` says when each kata was handed in, `versions`
     which version of it counts, `submissions` where a student's work came from, and `unclear` whose submission
-    could not be told from another's.
+    could not be told from another's. `failed` are sentences on what failed through a fault of the grader.
     """
 
     students: int = 0
@@ -117,12 +127,17 @@ class RunCounts:
     times: dict[str, dict[str, HandedIn]] = field(default_factory=dict)
     versions: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     submissions: dict[str, Submission] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def all_notes(self) -> list[str]:
-        """The notes, and how many were left out."""
-        return [*self.notes, *([f"{self.omitted_notes:,} more of these"] if self.omitted_notes else [])]
+        """The faults, the notes, and how many were left out."""
+        return [
+            *self.failed,
+            *self.notes,
+            *([f"{self.omitted_notes:,} more of these"] if self.omitted_notes else []),
+        ]
 
     def note(self, text: str) -> None:
         """Add a sentence for the instructor; after the first few, notes are only counted."""
@@ -130,6 +145,22 @@ class RunCounts:
             self.notes.append(text)
         else:
             self.omitted_notes += 1
+
+    @contextmanager
+    def net(
+        self, whom: str, what: str, passes: tuple[type[Exception], ...] = (CourseError,)
+    ) -> Iterator[None]:
+        """Let a fault of the grader in the block cost what the block does and nothing else: `failed` says
+        what it was, and for whom. What `passes` is no fault of the grader, such as a full disk."""
+        try:
+            yield
+        except passes:
+            raise
+        except Exception as error:
+            if os.environ.get("DOJO_DEBUG"):
+                raise
+            text = FAILED.format(whom, what, one_line(f"{type(error).__name__}: {error}", 200))
+            self.failed += [text] if text not in self.failed else []
 
 
 class ClassRun:
@@ -158,6 +189,8 @@ class ClassRun:
         self.counts, self._policy = RunCounts(), policy or Policy()
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
+        self._seconds: dict[str, float] = defaultdict(float)  # in which a student's files were judged
+        self._begun: dict[Task, float] = {}  # when the pool took a task
         self._unlisted: list[str] = []
         self._earlier: Counter[str] = Counter()  # students who have another release of a kata
         self._declared = {name: digest(info.path.read_bytes()) for name, info in infos.items()}
@@ -178,33 +211,47 @@ class ClassRun:
     def require_one_student_each(self) -> None:
         """Raise CourseError if the folder above the submissions was named."""
         roster = self.roster
-        self.collector.require_one_student_each(
-            self.names, lambda student: bool(roster and roster.member(self._identities.of(student)))
-        )
+        with self.counts.net("the class", "the look for several students in one folder"):
+            self.collector.require_one_student_each(
+                self.names, lambda student: bool(roster and roster.member(self._identities.of(student)))
+            )
 
     def grade(self, done: Callable[[], None], judged: Callable[[str, Task, FileVerdict], None]) -> RunCounts:
         """Grade the files without a verdict; call `done` after each student, `judged` for each verdict."""
         self.store.add_run(self.counts.started.isoformat(timespec="seconds"), user())
         for task, verdict in self.pool.judge(self._tasks(done)):
             student = self._students.pop(task)
+            self._seconds[student] += time.monotonic() - self._begun.pop(task)
             self._finish_one(student, done)
-            if verdict.fault:
-                self.counts.faults += 1
-                self.counts.note(f"{student}'s {task.kata} could not be judged: {verdict.fault}.")
-                continue
-            self.counts.judged += 1
-            self.store.add_verdict(task.kata, task.digest, self.pool.judging[task.kata], verdict)
-            judged(student, task, verdict)
-        self._note_unlisted()
-        for name, students in sorted(self._earlier.items()):
-            have = f"{students} students have" if students > 1 else "1 student has"
-            self.counts.note(f"{have} another release of {name}; judged by the version of this course.")
+            with self._net(student, task.kata):
+                if verdict.fault:
+                    self.counts.faults += 1
+                    self.counts.note(f"{student}'s {task.kata} could not be judged: {verdict.fault}.")
+                    continue
+                self.store.add_verdict(task.kata, task.digest, self.pool.judging[task.kata], verdict)
+                self.counts.judged += 1
+                judged(student, task, verdict)
+        with self.counts.net("the class", "a note"):
+            self._note_unlisted()
+            for name, students in sorted(self._earlier.items()):
+                have = f"{students} students have" if students > 1 else "1 student has"
+                self.counts.note(f"{have} another release of {name}; judged by the version of this course.")
         if self._policy.has_deadlines:
-            self._forget_copies()
+            with self.counts.net("the class", "the search for copied times"):
+                self._forget_copies()
             self._choose()
         self._enrol_absent()
         self.store.commit()
         return self.counts
+
+    @contextmanager
+    def _net(self, student: str, what: str) -> Iterator[None]:
+        """Let a fault of the grader cost no points: what the student lacks then is blank and no 0."""
+        before = len(self.counts.failed)
+        with self.counts.net(student, what):
+            yield
+        if len(self.counts.failed) > before:
+            self.counts.troubles.setdefault(student, []).append(OUR_FAULT)
 
     def _tasks(self, done: Callable[[], None]) -> Iterator[Task]:
         """Yield the tasks to grade; files are read only when the pool asks for the next task."""
@@ -214,22 +261,42 @@ class ClassRun:
                 done()
                 continue
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
-            answers = self._answers(files)
-            self.counts.submissions[member.id] = Submission(student, answers.upload)
-            self._note_unrecognised(member, answers.unrecognised)
-            if answers.troubles:
-                self.counts.troubles[member.id] = answers.troubles[:MOST_TROUBLES]
-                self._note_for(member, answers.troubles[0])
-            self._earlier.update(
-                name
-                for name, digest in answers.declarations.items()
-                if digest != self._declared.get(name, digest)
-            )
-            found = {file.kata: file for file in answers.files if file.kata in self.katas}
-            in_time = cache(partial(self._in_time, student))
-            for kata in self.katas if self._policy.has_deadlines else found:
-                yield from self._of_kata(member, student, kata, found.get(kata), in_time)
+            collected = self._collected(member, student, files)
+            while True:
+                task = None
+                with self._net(member.id, "the collection"):
+                    task = next(collected, None)
+                if task is None:
+                    break
+                self._students[task] = member.id
+                self._pending[member.id] += 1
+                if self._seconds[member.id] < STUDENT_SECONDS:
+                    self._begun[task] = time.monotonic()
+                    yield task
+                else:
+                    del self._students[task]
+                    self._pending[member.id] -= 1
+                    self.counts.failed.append(USED_UP.format(member.id, task.kata, STUDENT_SECONDS / 60))
             self._finish_one(member.id, done)
+
+    def _collected(self, member: Member, student: StudentName, files: Iterator[FoundFile]) -> Iterator[Task]:
+        """Yield what is to be judged of a student's files, and note what was found."""
+        answers = self._answers(files)
+        self.counts.submissions[member.id] = Submission(student, answers.upload)
+        self._note_unrecognised(member, answers.unrecognised)
+        if answers.troubles:
+            self.counts.troubles[member.id] = answers.troubles[:MOST_TROUBLES]
+            self._note_for(member, answers.troubles[0])
+        self._earlier.update(
+            name
+            for name, digest in answers.declarations.items()
+            if digest != self._declared.get(name, digest)
+        )
+        found = {file.kata: file for file in answers.files if file.kata in self.katas}
+        in_time = cache(partial(self._in_time, student))
+        for kata in self.katas if self._policy.has_deadlines else found:
+            with self._net(member.id, kata):
+                yield from self._of_kata(member, student, kata, found.get(kata), in_time)
 
     def _time(
         self, member: Member, student: StudentName, file: SubmittedFile, digest: str
@@ -406,7 +473,7 @@ class ClassRun:
             if len(versions) == 1:
                 self._hand_in(member.id, version)
         for version in versions:
-            yield from self._to_judge(member, version)
+            yield from self._to_judge(version)
 
     def _version(self, member: Member, student: StudentName, file: SubmittedFile) -> Version:
         """Read a file, and find out when it was handed in if that counts."""
@@ -429,7 +496,7 @@ class ClassRun:
         if version.time:
             self.counts.times.setdefault(student, {})[version.task.kata] = version.time
 
-    def _to_judge(self, member: Member, version: Version) -> Iterator[Task]:
+    def _to_judge(self, version: Version) -> Iterator[Task]:
         """Yield the task of a version, unless its verdict is stored, it is unreadable or in the pool."""
         task = version.task
         judging = self.pool.judging[task.kata]
@@ -440,22 +507,25 @@ class ClassRun:
         elif task in self._students:
             self.counts.known += 1
         else:
-            self._students[task] = member.id
-            self._pending[member.id] += 1
             yield task
 
     def _choose(self) -> None:
         """Let the better of two versions count, by the policy."""
-        for (student, kata), (latest, in_time) in self._choices.items():
-            time = self.counts.times.get(student, {}).get(kata)  # without that of a copy
-            found = [self._valued(student, one) for one in (latest._replace(time=time), in_time)]
-            if found[1].rank >= found[0].rank:
-                self._hand_in(student, in_time)
-                self._note_time(student, in_time)
-                self._tell(student, kata, IN_TIME.format(self._shown(in_time), found[0].said))
-            else:
-                self._hand_in(student, latest)
-                self._tell(student, kata, LATER.format(self._shown(in_time), found[1].said))
+        for (student, kata), versions in self._choices.items():
+            with self._net(student, kata):
+                self._choose_of(student, kata, *versions)
+
+    def _choose_of(self, student: str, kata: str, latest: Version, in_time: Version) -> None:
+        """Let the better of two versions of an answer count."""
+        time = self.counts.times.get(student, {}).get(kata)  # without that of a copy
+        found = [self._valued(student, one) for one in (latest._replace(time=time), in_time)]
+        if found[1].rank >= found[0].rank:
+            self._hand_in(student, in_time)
+            self._note_time(student, in_time)
+            self._tell(student, kata, IN_TIME.format(self._shown(in_time), found[0].said))
+        else:
+            self._hand_in(student, latest)
+            self._tell(student, kata, LATER.format(self._shown(in_time), found[1].said))
 
     def _valued(self, student: str, version: Version) -> Valued:
         """Return what a version would be worth."""

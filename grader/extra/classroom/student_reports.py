@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 
 from grader.course.catalog import KataInfo
-from grader.extra.classroom.policy import Marks, Policy, by_student
+from grader.extra.classroom.policy import Marks, Override, Policy, by_student
 from grader.extra.classroom.roster import Member
 from grader.extra.classroom.run import RunCounts
 from grader.extra.classroom.store import BEGUN, HANDED_IN, Store, StoredResult
@@ -121,21 +121,41 @@ def class_reports(
     """Yield each student's report on these katas, sorted by id; `counts` are those of the store's run."""
     seen, policy, overrides = counts or RunCounts(), policy or Policy(), by_student(store)
     for member, results in store.students():
-        others, troubles = seen.unrecognised.get(member.id, ()), seen.troubles.get(member.id, ())
-        late, unclear = seen.late.get(member.id, ()), seen.unclear.get(member.id, "")
-        handed_in = bool(results or others or troubles or unclear)
-        report = _report(results, infos, device, NOT_FOUND if others or troubles or unclear else NOTHING)
-        times, set_by_hand = seen.times.get(member.id, {}), overrides.get(member.id, {})
-        versions = seen.versions.get(member.id, {})
-        marks = policy.marks(member.id, report.katas, times, set_by_hand, seen.started, versions)
-        unjudged = _waiting_for({one.kata for one in results if not one.is_judged}, results, infos)
-        ours = {one.kata for one in results if not one.is_judged and one.is_readable}
-        unread = unjudged - _waiting_for(ours, results, infos)
-        open_yet = (kata for kata in report.katas if not policy.is_due(member.id, kata.name, seen.started))
-        not_due = frozenset(kata.name for kata in open_yet)
-        yield StudentReport(
-            member, report, handed_in, marks, unjudged, others, late, unclear, unread, troubles, not_due
-        )
+        found: list[StudentReport] = []
+        with seen.net(member.id, "the report"):
+            found.append(
+                _of_student(member, results, infos, device, seen, policy, overrides.get(member.id, {}))
+            )
+        if not found:  # all is blank
+            lost = [StoredResult(info.name, None, None) for info in infos]
+            blank = _of_student(Member(""), lost, infos, device, RunCounts(), Policy(), {})
+            found.append(replace(blank, member=member))
+        yield found[0]
+
+
+def _of_student(
+    member: Member,
+    results: list[StoredResult],
+    infos: list[KataInfo],
+    device: str,
+    seen: RunCounts,
+    policy: Policy,
+    set_by_hand: dict[str, Override],
+) -> StudentReport:
+    others, troubles = seen.unrecognised.get(member.id, ()), seen.troubles.get(member.id, ())
+    late, unclear = seen.late.get(member.id, ()), seen.unclear.get(member.id, "")
+    handed_in = bool(results or others or troubles or unclear)
+    report = _report(results, infos, device, NOT_FOUND if others or troubles or unclear else NOTHING)
+    times, versions = seen.times.get(member.id, {}), seen.versions.get(member.id, {})
+    marks = policy.marks(member.id, report.katas, times, set_by_hand, seen.started, versions)
+    unjudged = _waiting_for({one.kata for one in results if not one.is_judged}, results, infos)
+    ours = {one.kata for one in results if not one.is_judged and one.is_readable}
+    unread = unjudged - _waiting_for(ours, results, infos)
+    open_yet = (kata for kata in report.katas if not policy.is_due(member.id, kata.name, seen.started))
+    not_due = frozenset(kata.name for kata in open_yet)
+    return StudentReport(
+        member, report, handed_in, marks, unjudged, others, late, unclear, unread, troubles, not_due
+    )
 
 
 def _waiting_for(lost: set[str], results: list[StoredResult], infos: list[KataInfo]) -> frozenset[str]:

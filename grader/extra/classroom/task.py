@@ -189,7 +189,7 @@ def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: 
     return answers.digest(parts, options.seed, grader.__version__, torch, key, *options.digested)
 
 
-TASK_SECONDS = 1800.0  # wall-clock time, after which a grading process counts as lost
+TASK_SECONDS = 600.0  # wall-clock time, after which a grading process counts as lost
 #: Not PyTorch: it is imported after the fork server of NumPy workers has started.
 PRELOADED = ("numpy", __name__)
 
