@@ -249,7 +249,7 @@ class Answers:
     def at_once(self, names: Sequence[str]) -> str | None:
         """Return the reference with the edits of several mistakes, the general ones aside. It is None if two
         of them touch the same text, or if one of them adds nothing to the others."""
-        edited = [name for name in names if name not in GENERAL]
+        edited = [name for name in names if name in self.names]
         every = [self.changes(name) for name in edited]
         source = merged(self.reference_source, chain(*every))
         fewer = (
@@ -262,7 +262,7 @@ class Answers:
         compiled as `code`, with the general mistakes around it."""
         module = self._run(code)
         entries = {entry: getattr(module, entry) for entry in self.info.entry_points}
-        for general in (GENERAL[name] for name in names if name in GENERAL):
+        for general in (GENERAL[name] for name in names if name not in self.names):
             entries = {entry: general.in_place_of(answer) for entry, answer in entries.items()}
         return types.SimpleNamespace(**entries, __name__=self.info.name, __file__=code.co_filename)
 
