@@ -30,7 +30,7 @@ generation (the mask reaches one token too far); a first row without any True, h
 from its softmax (one too short); generation that differs from training as soon as a
 cache is used (the triangle sits in the wrong corner).
 
-Corners with checks of their own: an empty cache, one query, a cache of hundreds of
+Edge cases with their own checks: an empty cache, one query, a cache of hundreds of
 keys.
 
 Where a ValueError is due, a failing `assert` is accepted too.

@@ -30,7 +30,7 @@ What goes wrong: self-attention by accident, which has the right shapes as long 
 sequences are equally long; a causal mask, copied from the decoder's own attention;
 queries and keys exchanged, so that the source reads the target.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme scores, values of another width than keys, source tokens of zeros.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.3; the idea:

@@ -22,7 +22,7 @@ What goes wrong: a reshape straight to [B, H, T, d_head] has the right shape and
 head 0 the first tokens rather than the first columns. Split and merge may be wrong in
 the same way and still undo each other; the model then trains, and attends to nonsense.
 
-Corners with checks of their own: arrays that are not contiguous, heads of one column,
+Edge cases with their own checks: arrays that are not contiguous, heads of one column,
 axes of length one, integers.
 
 Where a ValueError is due, a failing `assert` is accepted too.

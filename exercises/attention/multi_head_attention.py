@@ -37,7 +37,7 @@ rather than columns; a scale of sqrt(d_model); a mask that is right for one head
 sequence only; self-attention by accident, which shows as soon as x_kv is another array
 than x_q.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme scores, queries that see nothing, widths other than d_model, a mask
 for each head.
 

@@ -34,7 +34,7 @@ batch (padding is read); a pad_id other than 0 that goes unnoticed, since `ids >
 so short; a mask that serves one sequence and not two, because its batch axis stands
 where the axis of the heads belongs.
 
-Corners with checks of their own: arrays that are not contiguous, padding anywhere, a
+Edge cases with their own checks: arrays that are not contiguous, padding anywhere, a
 negative pad_id, sequences of padding alone.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.3, for the causal

@@ -35,7 +35,7 @@ longer sum to one (the mask comes after the softmax); a hidden key that still co
 since a score of 0 is a score like any other. A float32 input that comes back as float64
 met a NumPy scalar: np.sqrt(2) is one, math.sqrt(2) is not.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme scores, queries that see nothing, leading axes.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1.

@@ -33,7 +33,7 @@ sines in the left half and cosines in the right one, which is another paper's ta
 odd width that raises, or loses its last column; float32, in which late positions are
 off by more than the slow hands move.
 
-Corners with checks of their own: odd widths, long tables.
+Edge cases with their own checks: odd widths, long tables.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.5.
 """

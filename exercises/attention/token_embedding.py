@@ -30,7 +30,7 @@ What goes wrong: a padding id of -1 that trains the last word of the vocabulary;
 positions that follow the batch rather than the text; a table changed by a lookup,
 because `+=` wrote into a view of it.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, ids without a batch, texts of full length, the last token.
 
 Where a ValueError is due, a failing `assert` is accepted too.

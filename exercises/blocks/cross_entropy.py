@@ -29,7 +29,7 @@ though the loss itself is an ordinary number; a loss that shrinks as padding gro
 because it was divided by all positions; an index error from a target of -100, or,
 worse, a negative index that silently picks a token from the end.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme logits, another ignore_index.
 
 Source: Goodfellow, Bengio and Courville 2016, "Deep Learning", sections 3.13 and 4.1;

@@ -38,7 +38,7 @@ is missing, or off by one); deep stacks do not train (the residual starts from t
 normalised row, or the norm comes last); translations ignore their source (keys or
 values come from x).
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, scores in the hundreds.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.1 to 3.3 (the

@@ -42,7 +42,7 @@ list N + 1 times); the stack is as good as one layer (each layer is given the fi
 one's weights); the list is one short (h_0 is a state too); the second layer reads
 something else than the memory (it was overwritten).
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, scores in the hundreds, a stack without layers.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.1, figure 1 (N

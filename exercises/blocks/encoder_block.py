@@ -39,7 +39,7 @@ deep stacks forget their input; the second sum starts from x and not from h; pad
 leaks into real tokens (the mask is ignored, or applied to the wrong axis); one padded
 row turns the whole batch into NaN.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme scores, rows far from zero, tokens that may attend to nothing,
 values wider or narrower than the keys.
 

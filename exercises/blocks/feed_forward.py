@@ -29,7 +29,7 @@ comes before both products); no result is ever negative (a ReLU at the end); the
 works for [T, d_model] and fails with a batch in front, because it transposed where a
 matrix product from the right was enough.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, a single vector, four axes, large numbers.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.3.

@@ -29,7 +29,7 @@ outside the root); float32 rows that stand far from zero come out as noise or Na
 because "mean of the squares minus square of the mean" takes the difference of two huge,
 nearly equal numbers.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, rows far from zero, eps where it shows.
 
 Source: Ba, Kiros and Hinton 2016, "Layer Normalization", section 3; Vaswani et al.

@@ -29,7 +29,7 @@ of all was asked; an id beyond the vocabulary, because argmax ran over the logit
 positions at once; NaN, because exp overflows where a logit is above 88 in float32 or
 709 in float64.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, logits in the hundreds, a text of one token.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.4.

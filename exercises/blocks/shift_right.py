@@ -26,7 +26,7 @@ because the model only copies; a roll that brings the last token to the front, s
 the model reads its own answer; a shift of the flattened batch, so that a sequence
 begins with the end of the one before it.
 
-Corners with checks of their own: arrays that are not contiguous, ids of -100, a
+Edge cases with their own checks: arrays that are not contiguous, ids of -100, a
 start_id of 0, a text of two tokens.
 
 Where a ValueError is due, a failing `assert` is accepted too.

@@ -34,7 +34,7 @@ What goes wrong: the model sees the last token alone and stammers; the loop runs
 the end, or never starts because it took the start token for the end; the limit counts
 the start token as a step.
 
-Corners with checks of their own: extreme logits, an end_id or a limit of 0, a start_id
+Edge cases with their own checks: extreme logits, an end_id or a limit of 0, a start_id
 that equals end_id.
 
 Source: Sutskever, Vinyals and Le 2014, "Sequence to Sequence Learning with Neural

@@ -32,7 +32,7 @@ identity; the biases of ffn are 0. With one token to read, its attention weight 
 The code below gives [-0.159, 0.841]. There may be more than one fault, and mending one
 does not make the numbers right by itself: follow the example line by line.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, scores in the hundreds, calls after other calls, another device
 than the CPU. For float64 input the module is cast to float64.
 

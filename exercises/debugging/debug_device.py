@@ -32,7 +32,7 @@ What must hold:
 The grader has a pretended device, whose tensors are no match for a tensor on the CPU.
 So you need no GPU to find both faults. Mending one does not silence the other.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, scores in the hundreds, calls after other calls. For float64 input
 the module is cast to float64, for another device it is moved there.
 

@@ -32,7 +32,7 @@ three rows' mass. They must hold 0, and the mass belongs to the tokens that may 
 What to do: run the example, and compare it row by row with the claims. There may be
 more than one fault, and mending one can make another easier to see.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme scores, leading axes.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.3.

@@ -30,7 +30,7 @@ What to do: ask of each line which of these claims it serves, check it with shap
 are all different (T, d_model, d_k, d_v), and print sums. A line that is mended can hide
 another fault, or show it.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme scores, widths of one.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.2.1 and 3.2.3.

@@ -38,7 +38,7 @@ the totals of the parents are forgotten, and only the last token counts; ended b
 on growing, are lost, or are safe for ever; `beam_size` above V raises, though a first
 step has V candidates only.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, more beams than tokens, an eos_id of 0, a vocabulary of 50,257
 tokens.
 

@@ -38,7 +38,7 @@ text differs from run to run (dropout is on); memory grows with every token (gra
 training gets worse after the first sample is printed (the model is left in evaluation
 mode); all texts of a batch stop with the shortest.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, an eos_id of 0, no new tokens, a vocabulary of 50,257 tokens,
 another device than the CPU.
 

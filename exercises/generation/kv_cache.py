@@ -33,7 +33,7 @@ other way round (the mask); two generations side by side mix (the history belong
 class and not to the object); the text is right, and each step takes longer than the
 last by far more than it should (the history is projected again).
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, extreme scores, masks of no more than the new tokens' rows, another
 device than the CPU.
 

@@ -32,7 +32,7 @@ temperature multiplies; it divides probabilities, which changes nothing once the
 normalised; the generator is seeded anew in each call, so that every draw is the same;
 the ids come as [B, 1].
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, temperature 0, extreme scores, a batch of one row, a vocabulary of
 50,257 tokens, another device than the CPU.
 

@@ -30,7 +30,7 @@ strict; dropped logits become 0, which is a logit like any other, and may even b
 largest; all rows are cut at the threshold of one of them; k larger than the vocabulary
 raises an error.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, any leading axes, logits of any size and number, a vocabulary of
 50,257 tokens, another device than the CPU.
 

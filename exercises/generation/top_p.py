@@ -33,7 +33,7 @@ than p is left with none, so the next softmax is NaN; the verdicts are worked ou
 sorted logits and never brought back to the tokens they belong to; with p = 1 the
 rounded sum reaches 1.0 early, and the tail is cut off.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, any leading axes, logits of any size, a vocabulary of 50,257
 tokens, another device than the CPU.
 

@@ -58,7 +58,7 @@ all keys; a block that overwrites what earlier blocks gave to dk and dv; a scale
 missing in dq and dk, or applied twice; a mask that counts queries from 0 behind a
 cache.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, scores beyond 88 in size, another device than the CPU.
 
 Work in PyTorch, without autograd.

@@ -60,7 +60,7 @@ first, or a set holds x once); a node passes on what it has before all parts are
 every path is walked by itself; a derivative that an earlier call left behind; 1 - x
 computed as x - 1; tanh by exp, which overflows.
 
-Corners with checks of their own: differences, quotients and -x; constants on the left;
+Edge cases with their own checks: differences, quotients and -x; constants on the left;
 inputs that were made on the way; the ReLU of exactly 0; tanh of large numbers
 (tanh(1000) is 1, its derivative 0).
 

@@ -65,7 +65,7 @@ where h also passed through the second half; gradients by a through v alone; bia
 gamma summed over the batch and not over the tokens; matrices that are not turned, which
 square ones hide; averages over the batch.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, scores beyond 88 in size, a single token.
 
 Source: the rule is that of Rumelhart, Hinton and Williams 1986, "Learning

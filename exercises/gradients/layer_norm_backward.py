@@ -46,7 +46,7 @@ rows that are not orthogonal to normal (the way through the variance is missing)
 that is left out, or that multiplies dx at the end; dgamma with x instead of normal;
 sums over one leading axis where there are two.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, rows far from zero, eps where it shows, a single row without leading axes.
 
 Not graded: rows whose spread is lost in the rounding of their mean.

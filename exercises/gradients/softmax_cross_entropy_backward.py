@@ -34,7 +34,7 @@ padding grows (divided by all positions); a gradient at ignored positions, or a 
 of -100 that picks a token from the end; the derivative of the softmax applied to what
 contains it already.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme logits, another ignore_index.
 
 Not graded: digits below the rounding of the largest entry, such as those that p - 1

@@ -37,7 +37,7 @@ What goes wrong: slopes for 12 heads that are no list of the paper's; biases tha
 distance (the sign); rows that are counted from the first key although a cache holds
 earlier ones.
 
-Corners with checks of their own: an empty cache, one query, a cache of hundreds of
+Edge cases with their own checks: an empty cache, one query, a cache of hundreds of
 keys.
 
 Where a ValueError is due, a failing `assert` is accepted too.

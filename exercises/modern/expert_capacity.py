@@ -52,7 +52,7 @@ What goes wrong: the bias gets into the weights; first and second picks are coun
 apart, so that an expert gets more than its capacity; weights are made to sum to 1 again
 after picks were dropped.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, equal sums, another device than the CPU.
 
 Scores are above 0 and at most 1; biases have any sign. Not graded: gradients; factors

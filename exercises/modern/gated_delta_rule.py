@@ -67,7 +67,7 @@ What goes wrong: the value that is taken out comes from the state before it fade
 new value fades, too; the chunks after the first forget what the state holds for their
 keys.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, gates whose product is 0, another device than the CPU.
 
 Not graded: keys of another norm, gates of 0, chunk_size below 1, gradients.

@@ -27,7 +27,7 @@ which goes unnoticed with one group and with H groups; the scale is taken from d
 or from d_v; the triangle of the mask sits in the wrong corner as soon as there is a
 cache.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme scores, values of another width.
 
 Where a ValueError is due, a failing `assert` is accepted too.

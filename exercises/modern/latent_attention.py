@@ -40,7 +40,7 @@ Elsewhere: this is the paper's core, equations 9 to 11, with plain queries. Left
 the decoupled rotary part (equations 14 to 19), compressed queries (12 and 13), and the
 code's RMSNorm on the latents.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, extreme scores, values of another width than the keys, another
 device than the CPU.
 

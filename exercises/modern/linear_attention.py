@@ -50,7 +50,7 @@ What goes wrong: a token is missing from its own result (it was asked before it 
 added to the state); the chunks after the first have too small a denominator; results
 are averaged chunk by chunk, though only numerators and denominators add up.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, entries in the hundreds, another device than the CPU.
 
 Not graded: entries below -5, where elu(x) + 1 loses digits; chunk_size below 1.

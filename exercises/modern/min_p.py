@@ -32,7 +32,7 @@ sure keeps nothing, so the next softmax is NaN; the largest probability is taken
 whole batch; logits are compared where probabilities should be, which depends on a
 number added to all of them.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, any leading axes, logits of any size, p of 0 and of 1, a vocabulary
 of 50,257 tokens, another device than the CPU.
 

@@ -50,7 +50,7 @@ noise; the same in training and evaluation; weights may be loaded anew between c
 Logits stay below 20 in size. Ties at the border of the top_k are not graded, nor how
 the weights begin. An expert without tokens has a gradient of zero or none.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, calls after other calls, another device than the CPU. For float64
 input the module is cast to float64, for another device it is moved there.
 

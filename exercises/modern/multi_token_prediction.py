@@ -41,7 +41,7 @@ What goes wrong: the shifted row is rolled, so that its end gets targets from it
 beginning; sums are divided by all positions; the first head counts among those that the
 weight is for; -100 picks a logit from the end of the vocabulary.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme logits, another ignore_index, more heads than tokens.
 
 Source: Gloeckle et al. 2024, "Better & Faster Large Language Models via Multi-token

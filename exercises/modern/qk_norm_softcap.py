@@ -42,7 +42,7 @@ What goes wrong: later keys leak into the result (they were hidden before the ca
 sink gets a value, or is taken for a number to add to each score, which changes no
 softmax; float32 overflows at scores in the hundreds.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, scores in the hundreds, sinks far away or at -inf, vectors so small that the
 1e-6 shows.
 

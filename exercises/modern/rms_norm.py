@@ -26,7 +26,7 @@ layer norm); results shrink as vectors get wider (a sum where an average is due)
 rows are off (eps outside the root); a token's result changes with its neighbours (the
 average runs over the wrong axis).
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, small rows and another eps, any leading axes.
 
 Source: Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", section 3;

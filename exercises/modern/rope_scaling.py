@@ -47,7 +47,7 @@ What goes wrong: all pairs are slowed down, which blurs neighbouring tokens; the
 are exchanged; turns are counted without 2 pi; the temperature is missing, or stands in
 the wrong place: squared, or as a divisor.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, another base, other borders.
 
 Where a ValueError is due, a failing `assert` is accepted too.

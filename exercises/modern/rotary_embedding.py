@@ -32,7 +32,7 @@ overwritten; the pairs are halves where they should be neighbours, or are not pu
 in turn; positions are counted from 0 although others were given, which shows as soon as
 there is a cache; all pairs turn at one speed.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, another base, positions with gaps or in any order, any leading axes.
 
 Where a ValueError is due, a failing `assert` is accepted too.

@@ -33,7 +33,7 @@ What goes wrong: a window of `window` keys besides the query's own; sinks that a
 from the window; sinks that show a query its future; rows counted from the first key
 although a cache holds earlier ones.
 
-Corners with checks of their own: an empty cache, one query, a cache of hundreds of
+Edge cases with their own checks: an empty cache, one query, a cache of hundreds of
 keys, more sinks than the first query has keys.
 
 Where a ValueError is due, a failing `assert` is accepted too.

@@ -37,7 +37,7 @@ The numbers of x gate_projᵀ lie between -50 and 50. F.silu may be used. The sa
 training and evaluation; weights may be loaded anew between calls. How the weights begin
 is not graded.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, large gates, a single vector, calls after other calls, another
 device than the CPU. For float64 input the module is cast to float64, for another device
 it is moved there.

@@ -28,7 +28,7 @@ Gradients are graded: they must reach x and both layers' weights, from the outpu
 from the weights that are returned with it. So is the device: a mask made in `forward`
 is made where x is.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, large scores, calls after other calls, another device than the CPU.
 For float64 input the module is cast to float64.
 

@@ -35,7 +35,7 @@ other), the biases of ffn are 0. With one token to read, its attention weight is
     norm2([4, 0]) = [1, -1]    GELU of it = [0.841, -0.159]
                                x = [4, 0] + [0.841, -0.159] = [4.841, -0.159]
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, large scores, calls after other calls, another device than the CPU.
 For float64 input the module is cast to float64, for another device it is moved there.
 

@@ -37,7 +37,7 @@ has
 and ids [[0, 3, 3]] give logits [1, 3, 5]. Both 3s get different logits, since they
 stand at different places.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, large numbers and texts of full length, calls after other calls,
 another device than the CPU. For float64 input the module is cast to float64, for
 another device it is moved there.

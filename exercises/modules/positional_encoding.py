@@ -31,7 +31,7 @@ pair no longer is one hand; the position is read along the batch, which goes unn
 as long as the batch is as long as the text; the optimiser trains the table; checkpoints
 load and the first step on a GPU raises.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, odd widths, calls after other calls, another device than the CPU.
 For float64 input the module is cast to float64, for another device it is moved there.
 

@@ -35,7 +35,7 @@ What goes wrong: the first loss is far above log V (weights too large); training
 effect (the optimiser still holds the old Parameters); a tied head is drawn twice, the
 second time with the wrong size.
 
-Corners with checks of their own: tied weights, names that look alike, subclasses of
+Edge cases with their own checks: tied weights, names that look alike, subclasses of
 nn.Linear, trained layer norms, a second call.
 
 Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners",

@@ -31,7 +31,7 @@ one for all); a batch raises or mixes (positions counted along the batch); id 0 
 learnt (padding_idx); a long text raises an IndexError from deep inside; on a GPU the
 positions are still on the CPU.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, texts of full length, more sequences than positions, calls after
 other calls, another device than the CPU. For float64 input the module is cast to
 float64, for another device it is moved there.

@@ -33,7 +33,7 @@ Example: two tokens, inputs [[0]], targets [[1]], and a model whose logits are a
 
 The first is log 2, and each step moves both logits by 0.1.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, steps=0, evaluation mode, old gradients.
 
 What goes wrong: the loss falls and rises again (gradients add up over the steps); the

@@ -48,7 +48,7 @@ seen, 1 = may attend; rows of padded queries are left open):
               1 1 0                   . . .                          . . .
               . . .                   1 0 1                          1 1 0
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, odd widths, large numbers, calls after other calls, another device
 than the CPU. For float64 input the module is cast to float64, for another device it is
 moved there; the table of positions may keep the digits of float32.

@@ -41,7 +41,7 @@ Example: d_model 4, ids [[2]] and tok_emb row 2 = [1, 0, 0.5, 0]. The first laye
 given 2 * [1, 0, 0.5, 0] + [0, 1, 0, 1] = [2, 1, 1, 1]. If the layers added nothing to
 it, out_proj would be given its norm, [1.732, -0.577, -0.577, -0.577].
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, odd widths, large numbers, calls after other calls, another device
 than the CPU. For float64 input the module is cast to float64, for another device it is
 moved there; the table of positions may keep the digits of float32.

@@ -42,7 +42,7 @@ read, each attention weight is 1.
     memory        = [0, 2]                 x = [4, 0] + [0, 2]   = [4, 2]
     max(0, norm3([4, 2])) = [1, 0]         x = [4, 2] + [1, 0]   = [5, 2]
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, large numbers, calls after other calls, another device than the
 CPU. For float64 input the module is cast to float64, for another device it is moved
 there.

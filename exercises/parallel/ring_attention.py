@@ -72,7 +72,7 @@ on blocks of other ranks; the block of rank r + 1 is taken for that of rank r - 
 rank that needs no more blocks stops passing them on, so that the others wait for ever;
 blocks pile up in a list.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, rows that have seen no key. The answer is in NumPy, since its memory is
 measured.
 

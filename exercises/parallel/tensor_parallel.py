@@ -69,7 +69,7 @@ rank; grad is summed, though all ranks have the whole of it; sums before the ReL
 rank that calls all_reduce only sometimes, so that the others wait for ever; numbers
 kept from the call of another rank.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64. Not graded: entries of `before` that are exactly 0, which do not occur.
 
 Source: Shoeybi et al. 2019, "Megatron-LM: Training Multi-Billion Parameter Language

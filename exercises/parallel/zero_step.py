@@ -65,7 +65,7 @@ rank steps by its own gradients, so that the copies drift apart; padding comes b
 the parameters; three trips in place of two (all gradients go to all ranks); a rank that
 holds padding alone returns early, so that the others wait for ever.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64.
 
 Source: Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion

@@ -48,7 +48,7 @@ What goes wrong: short prompts give another text in a batch than alone (padding 
 attended to, or positions count it); a prompt that holds pad_id loses it; one row's end
 cuts off the others; ended rows write on.
 
-Corners with checks of their own: a max_new_tokens or an eos_id of 0, an eos_id in a
+Edge cases with their own checks: a max_new_tokens or an eos_id of 0, an eos_id in a
 prompt, a pad_id that stands in a prompt or equals eos_id.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.1 (auto-regressive

@@ -53,7 +53,7 @@ token; an `eos_id` in the prompt ends nothing. No two logits tie. (A report show
 logits as a `table`: row 0 is what constrain_logits gets, and all ids so far decide
 which row the model answers with.)
 
-Corners with checks of their own: float64 input computed in float64, an eos_id of 0, an
+Edge cases with their own checks: float64 input computed in float64, an eos_id of 0, an
 eos_id in the prompt.
 
 Where a ValueError is due, a failing `assert` is accepted too.

@@ -57,7 +57,7 @@ What goes wrong: decodes wait for a long prompt; the answer to half a prompt bec
 token; short prompts overtake a long one, which then waits for ever; tokens are shown
 twice.
 
-Corners with checks of their own: an eos_id of 0, requests that are not in order of
+Edge cases with their own checks: an eos_id of 0, requests that are not in order of
 arrival, steps in which there is nothing to do.
 
 Not graded: the order of the entries in a batch, tuples or lists.

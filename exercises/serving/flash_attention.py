@@ -42,7 +42,7 @@ What goes wrong: the result is right as long as the first block holds the larges
 (sum or output is not corrected); the last keys are missing where block_size does not
 divide their number; NaN where all scores are far below zero.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, scores in the tens of thousands, another device than the CPU.
 
 Work in PyTorch: every score is computed by an operation on tensors. PyTorch's own

@@ -52,7 +52,7 @@ What goes wrong: neighbours change places (the other four bits first); weights o
 and more (a difference in uint8); groups of one sign whose numbers all come back alike;
 a code of 16, which does not fit into four bits.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, groups of zeros, groups of one sign, exact halves.
 
 Where a ValueError is due, a failing `assert` is accepted too.

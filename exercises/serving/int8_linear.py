@@ -42,7 +42,7 @@ What goes wrong: results that are wrong by thousands (a sum of int8 is int8); Na
 row of zeros; -128 where 128 does not fit; a cast to int8 that cuts off and does not
 round; float64 from a float32 scale and an int32 sum.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, rows of zeros, exact halves, rows of up to 1,024 numbers.
 
 Source: Dettmers et al. 2022, "LLM.int8(): 8-bit Matrix Multiplication for Transformers

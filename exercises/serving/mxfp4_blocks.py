@@ -54,7 +54,7 @@ What goes wrong: a number above 6 gets the sign bit (code 8 in place of 7); a by
 127 wraps round (120 - 127 is 249 in uint8); halves are rounded up, where every second
 one goes down; the scale byte 0 is taken for 0, where it is 2^-127.
 
-Corners with checks of their own: arrays that are not contiguous, numbers half-way
+Edge cases with their own checks: arrays that are not contiguous, numbers half-way
 between two values, negative numbers that become -0, a largest number that is a power of
 two or just below one, blocks that need the scale byte 0. NaN and infinity are not
 graded, nor is the code of -0.0 in a block of zeros, nor the sign of a 0 that comes

@@ -35,7 +35,7 @@ What goes wrong: a new block for each append, the last half full; padding in wha
 gathered; blocks that are lost when an append is refused; sequences that are joined anew
 at each append.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, refusals, memory, another device than the CPU.
 
 Where a ValueError is due, a failing `assert` is accepted too.

@@ -68,7 +68,7 @@ What goes wrong: a part of a split node that no lock holds, or that none lets go
 parent that is evicted before its children; values of another branch, since only the
 first token of a run was compared; a refused insert that has evicted already.
 
-Corners with checks of their own: locks while others are evicted, splits of locked
+Edge cases with their own checks: locks while others are evicted, splits of locked
 nodes.
 
 Not graded: which numbers locks get, as long as those living differ; whether a refused

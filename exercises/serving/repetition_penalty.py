@@ -33,7 +33,7 @@ What goes wrong: a token with a negative logit is said more often, not less; a f
 word is penalised once for each occurrence and vanishes; the tokens of one row are
 penalised in all rows; -inf becomes NaN.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, logits of -inf, a penalty below 1, a text of hundreds of tokens,
 another device than the CPU.
 

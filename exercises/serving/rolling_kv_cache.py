@@ -35,7 +35,7 @@ find their keys gone); everything is right until the sequence is longer than the
 (columns are taken for positions); the text is right and memory grows (a view keeps the
 whole history alive).
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, extreme scores, another device than the CPU.
 
 First solve `kv_cache`: this kata waits until that one passes.

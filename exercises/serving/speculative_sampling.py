@@ -40,7 +40,7 @@ What goes wrong: the replacement is drawn from the target itself, and likely tok
 too often; tokens behind the first that was refused are kept; the token after the last
 accepted one is forgotten.
 
-Corners with checks of their own: tensors that are not contiguous, float64,
+Edge cases with their own checks: tensors that are not contiguous, float64,
 max_new_tokens=0.
 
 Source: Leviathan, Kalman and Matias 2023, "Fast Inference from Transformers via

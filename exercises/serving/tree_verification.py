@@ -56,7 +56,7 @@ What goes wrong: nodes see their siblings, or not themselves; positions count th
 instead of the depth; the choice is read at the node itself and not at its parent; the
 search follows the first of two equal siblings only; the bonus is forgotten.
 
-Corners with checks of their own: a tree without nodes, logits that tie, siblings with
+Edge cases with their own checks: a tree without nodes, logits that tie, siblings with
 the same token.
 
 Where a ValueError is due, a failing `assert` is accepted too.

@@ -31,7 +31,7 @@ What goes wrong: decay enters the gradient and is divided by the root (Adam with
 the corrected means come back; eps stands under the root; the first steps are far too
 long or too short (no correction).
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, defaults, tiny gradients.
 
 Source: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization",

@@ -60,7 +60,7 @@ What goes wrong: a special token whose | is read as a part of a pattern; a short
 token that hides a longer one; text that no rule takes and that is lost, such as _;
 special tokens numbered in another order than that of the list.
 
-Corners with checks of their own: white space other than single spaces, characters
+Edge cases with their own checks: white space other than single spaces, characters
 beyond ASCII, special tokens that overlap, an empty list of them or an empty text, bytes
 that are no UTF-8.
 

@@ -47,7 +47,7 @@ What goes wrong: characters are taken for bytes, until an é comes along; a run 
 bytes is merged into tokens that overlap; encode looks for the longest token, or merges
 what is frequent in the new text.
 
-Corners with checks of their own: characters of several bytes, long runs, bytes that are
+Edge cases with their own checks: characters of several bytes, long runs, bytes that are
 no UTF-8, texts of one byte or none, merges as lists.
 
 Source: Sennrich, Haddow and Birch 2016, "Neural Machine Translation of Rare Words with

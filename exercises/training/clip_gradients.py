@@ -33,7 +33,7 @@ What goes wrong: each array is clipped by its own norm, and the direction change
 entries are cut at max_norm one by one; small gradients are scaled up to max_norm; the
 norm that is returned is the one after clipping.
 
-Corners with checks of their own: arrays that are not contiguous, nothing but None,
+Edge cases with their own checks: arrays that are not contiguous, nothing but None,
 arrays without an axis, float64, NaN and infinities, a max_norm of 0.
 
 Where a ValueError is due, a failing `assert` is accepted too.

@@ -37,7 +37,7 @@ labels of -100 in place of a mask.
 What goes wrong: logits at t are read for token t; the prompt is counted; the log of a
 sigmoid becomes infinite for a margin that is far below 0.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme logits, extreme margins, an answer that begins at the first token.
 
 Source: Rafailov et al. 2023, "Direct Preference Optimization: Your Language Model is

@@ -33,7 +33,7 @@ this function does not.
 What goes wrong: the end of an episode cuts the next value and not the recursion, or the
 other way round; the last step gets no next value, or an advantage of 0.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, gamma or lam left out, a row that ends with the end of an episode.
 
 Source: Schulman et al. 2016, "High-Dimensional Continuous Control Using Generalized

@@ -37,7 +37,7 @@ micro-batches, which is what this kata is to save.
 What goes wrong: the mean of the means; ignored targets in the count; gradients of an
 earlier call; NaN from a micro-batch in which no target counts.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input
+Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, another ignore_index, a micro-batch without a target that counts,
 old gradients.
 

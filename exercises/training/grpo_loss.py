@@ -41,7 +41,7 @@ GRPO neither divides by the deviation nor by an answer's length.
 What goes wrong: the larger of the two products is taken; deviation or average run over
 the whole batch; a large difference at a masked position makes the loss NaN.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, groups of equal rewards, masked positions that hold large numbers, clip or
 kl_weight left out.
 

@@ -33,7 +33,7 @@ What goes wrong: the second part is averaged over the ignored positions too; it 
 summed over the vocabulary in place of averaged; NaN or infinity for large logits, as in
 `cross_entropy`.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme logits, another ignore_index, an ignore_index that is a token, a
 smoothing of 1.
 

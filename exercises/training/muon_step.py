@@ -39,7 +39,7 @@ scales by 0.2 * sqrt(max(m, n)) in place of sqrt(max(1, m / n)).
 What goes wrong: the textbook's coefficients stand in the place of these; gram is
 squared entry by entry; the momentum is used without the gradient (no Nesterov).
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
+Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, a matrix of zeros, arguments left out.
 
 Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks".

@@ -40,7 +40,7 @@ What goes wrong: padding attends to padding, because -1 equals -1; a mask that c
 names with >=, which is right only if they grow from left to right; the last token of a
 document learns to predict a new beginning.
 
-Corners with checks of their own: arrays that are not contiguous, padding anywhere,
+Edge cases with their own checks: arrays that are not contiguous, padding anywhere,
 names beyond 32 bits, unsigned integers, another ignore_index, rows of one token.
 
 Source: Krell et al. 2021, "Efficient Sequence Packing without Cross-contamination", for

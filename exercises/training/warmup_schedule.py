@@ -45,7 +45,7 @@ warm-up ends; one that ends a step early or late does not meet min_lr where it s
 run that goes on beyond total_steps finds its rate rising; a warm-up of 0 steps divides
 by zero.
 
-Corners with checks of their own: the first step, no warm-up, steps beyond the end, a
+Edge cases with their own checks: the first step, no warm-up, steps beyond the end, a
 warm-up below min_lr.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 5.3, equation 3;

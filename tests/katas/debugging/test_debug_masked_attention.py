@@ -12,7 +12,7 @@ KATA = Kata(
     entry_points=("masked_attention",),
     title="Masked attention with two faults",
     source="Vaswani et al. 2017, sections 3.2.1 and 3.2.3",
-    ships_wrong_code="9f321c0971b9",
+    ships_wrong_code="1a5ce8dad28a",
     axes={
         "x": "tokens d_model",
         "w_q": "d_model d_k",
