@@ -1,13 +1,17 @@
 """Draw cases with Hypothesis and a fixed seed, and sort them, smallest first.
 
+Cases of other seeds are of the same kinds, so that the same checks fail: the choices of the first seed are
+replayed with other numbers. A case without a number that can be replaced, such as a text, is drawn anew.
+
 Hypothesis is imported inside functions, because a grading that finds its cases in the cache draws none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import contextmanager, suppress
+from random import Random
+from typing import Any, NamedTuple, TypeVar, cast
 
 from grader.kata import Arguments, DrawCase, KataError
 from grader.values.arrays import weight
@@ -16,25 +20,188 @@ from grader.worker.protocol.codec import Malformed, encode
 Item = TypeVar("Item")
 
 SEED = 20170612
+TRIES = 8  # for a number that is not taken
+FEW = 2  # the lengths of lists and texts that are told apart: 0, 1 and more
 LAYOUT = "any_memory_layout"  # the corner of cases whose arrays are not contiguous
 DRAWS = 3  # cases drawn for each one kept, since Hypothesis repeats cases and those kept are spread by size
 
 
-def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Arguments]:
+def draw_cases(
+    draw_case: DrawCase,
+    examples: int,
+    seed: int = SEED,
+    kinds: int = SEED,
+    kind_of: Callable[[Arguments], object] = lambda _: None,
+) -> list[Arguments]:
     """Return the distinct cases among `examples` drawn ones, smallest first.
 
-    The same seed draws the same cases. Raises KataError if a case is not a dict.
+    The same seed draws the same cases. They are of the kinds that the seed `kinds` draws, in the same order:
+    their shapes, dtypes and choices are alike, and so is what `kind_of` returns. Raises KataError if a case
+    is not a dict.
     """
-    drawn: dict[bytes, Arguments] = {}
+    drawn = _drawn(draw_case, examples, kinds)
+    if seed == kinds:
+        return [one.case for one in drawn]
+    cases = [_with_other_numbers(draw_case, one, f"{seed} {at}", kind_of) for at, one in enumerate(drawn)]
+    known = {fingerprint(one.case) for one in drawn}
+    if any(fingerprint(case) in known for case in cases):
+        anew: dict[object, list[Arguments]] = {}
+        for one in _drawn(draw_case, examples, seed)[::-1]:
+            if fingerprint(one.case) not in known:
+                anew.setdefault((order(one.case), kind_of(one.case)), []).append(one.case)
+        for at, case in enumerate(cases):
+            if fingerprint(case) in known and (alike := anew.get((order(case), kind_of(case)))):
+                cases[at] = alike.pop()
+    return cases
+
+
+class Drawn(NamedTuple):
+    """A case, and the choices by which Hypothesis has drawn it."""
+
+    case: Arguments
+    choices: tuple[Any, ...]
+
+
+def _drawn(draw_case: DrawCase, examples: int, seed: int) -> list[Drawn]:
+    """Return the distinct cases that a seed draws, smallest first. Raises KataError."""
+    from hypothesis.control import current_build_context
+
+    found: dict[bytes, Drawn] = {}
 
     def keep(case: Arguments) -> None:
         if not isinstance(case, dict):
             raise KataError(f"a case is a dict of arguments by name, and {type(case).__name__} was returned")
         require_sendable(case)
-        drawn.setdefault(fingerprint(case), case)
+        found.setdefault(fingerprint(case), Drawn(case, current_build_context().data.choices))
 
     _run(draw_case, keep, examples=examples, seed=seed, shrink=False)
-    return smallest_first(list(drawn.values()))
+    return sorted(found.values(), key=lambda one: (weight(one.case), fingerprint(one.case)))
+
+
+class Number(NamedTuple):
+    """A number that the strategies `integers` or `floats` have drawn: its place among the choices, and the
+    ends of its range."""
+
+    place: int
+    value: Any
+    low: Any
+    high: Any
+
+
+def _with_other_numbers(
+    draw_case: DrawCase, drawn: Drawn, seed: str, kind_of: Callable[[Arguments], object]
+) -> Arguments:
+    """Return a case of the same kind that has other numbers; the case itself if none can be replaced. Zero,
+    the ends of a range and whole floats may be corners, and an integer by itself may be a size: they are
+    replaced only if nothing else can be. A range whose numbers decide about the kind keeps them."""
+    _, numbers = _replayed(draw_case, drawn.choices, seed)
+    before = fingerprint(drawn.case)
+    for freely, kind in ((False, structure), (True, structure), (True, order)):
+
+        def of_same_kind(others: dict[int, Any], kind: Callable[[Any], object] = kind) -> Arguments | None:
+            choices = tuple(others.get(place, choice) for place, choice in enumerate(drawn.choices))
+            case, _ = _replayed(draw_case, choices, seed)
+            if case is None or kind(case) != kind(drawn.case) or kind_of(case) != kind_of(drawn.case):
+                return None
+            return case
+
+        groups = _others(numbers, Random(seed), freely)
+        found = of_same_kind({place: value for group in groups for place, value in group.items()})
+        if found is None:
+            kept: dict[int, Any] = {}
+            for group in groups:
+                case = of_same_kind(kept | group)
+                found, kept = (case, kept | group) if case is not None else (found, kept)
+        if found is not None and fingerprint(found) != before:
+            return found
+    return drawn.case
+
+
+def _replayed(
+    draw_case: DrawCase, choices: tuple[Any, ...], seed: str
+) -> tuple[Arguments | None, list[Number]]:
+    """Return the case that these choices draw, None if they draw none, and the numbers among them. Choices
+    that are missing are made at random."""
+    from hypothesis import strategies as st
+    from hypothesis.control import BuildContext
+    from hypothesis.errors import StopTest, UnsatisfiedAssumption
+    from hypothesis.internal.conjecture.data import ConjectureData
+    from hypothesis.strategies._internal.numbers import IntegersStrategy
+
+    data, case = ConjectureData(random=Random(seed), prefix=choices), None
+    with (
+        _reproducible_hypothesis(),
+        suppress(StopTest, UnsatisfiedAssumption),
+        BuildContext(data, wrapped_test=draw_case),
+    ):
+        case = data.draw(st.composite(lambda draw: draw_case(draw))())
+    data.freeze()
+    label = IntegersStrategy(0, 1).label  # lengths of lists, choices among several and the like have others
+    integers = {place for span in data.spans if span.label == label for place in range(span.start, span.end)}
+    numbers = [
+        Number(place, node.value, limits["min_value"], limits["max_value"])
+        for place, node in enumerate(data.nodes[: len(choices)])
+        for limits in [cast("dict[str, Any]", node.constraints)]
+        if node.type == "float" or (node.type == "integer" and place in integers)
+    ]
+    return case, numbers
+
+
+def _others(numbers: list[Number], random: Random, freely: bool) -> list[dict[int, Any]]:
+    """Return other numbers by place, for those of each range; equal ones stay equal, unless `freely`."""
+    replaced: dict[tuple[Any, Any], dict[Any, Any]] = {}
+    found: dict[tuple[Any, Any], dict[int, Any]] = {}
+    for place, value, low, high in numbers:
+        known = replaced.setdefault((low, high), {})
+        if value not in known or freely:
+            known[value] = _other(value, low, high, set() if freely else set(known.values()), random, freely)
+        found.setdefault((low, high), {})[place] = known[value]
+    return list(found.values())
+
+
+def _other(value: Any, low: Any, high: Any, taken: set[Any], random: Random, freely: bool) -> Any:
+    is_end = value in (low, high, 0) or (isinstance(value, float) and value.is_integer())
+    if None in (low, high) or (is_end and not freely):
+        return value
+    if isinstance(value, float):
+        other = value * random.uniform(0.8, 1.25)
+        return other if low < other < high else value
+    if freely:
+        return random.randint(low, high)
+    others = (random.randint(low + 1, high - 1) for _ in range(TRIES))
+    return next((other for other in others if other and other not in taken), value)
+
+
+def structure(value: Any, in_list: bool = False) -> object:
+    """Return what cases of one kind have in common: all but fractions and the numbers in arrays and lists."""
+    if isinstance(value, dict):
+        return tuple((name, structure(part)) for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(structure(part, in_list=True) for part in value)
+    if hasattr(value, "shape"):
+        return str(value.dtype), tuple(value.shape)
+    if type(value) is int and in_list:
+        return "int"
+    return "float" if type(value) is float and not value.is_integer() else repr(value)
+
+
+def order(case: Arguments) -> object:
+    """Return what cases that look alike have in common: the kinds of their values, and the order of their
+    integers, of -1, 0 and 1, and of the lengths of axes, lists and texts."""
+    found = [value for value in case.values() if type(value) is int]
+    lengths = {length for value in case.values() for length in getattr(value, "shape", ())}
+    marks = [*found, -1, 0, 1, *sorted(lengths)]
+    compared = tuple((one > other) - (one < other) for one in found for other in marks)
+    return tuple((name, _looks(value)) for name, value in case.items()), compared
+
+
+def _looks(value: Any) -> object:
+    if isinstance(value, str | bytes | list | tuple | dict):
+        parts = (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+        )
+        return type(value).__name__, min(len(value), FEW), frozenset(map(_looks, parts))
+    return "int" if type(value) is int else structure(value)
 
 
 def require_sendable(case: Arguments) -> None:

@@ -141,7 +141,7 @@ class Oracle:
     """The cases of a kata with the reference's answers.
 
     They come from `recorded` if it is given. Otherwise they are drawn, `draws` for each case kept, and cached
-    if `keeps` is true.
+    if `keeps` is true. Those of every `seed` are of the kinds that the seed `kinds` draws.
     """
 
     def __init__(
@@ -153,9 +153,10 @@ class Oracle:
         keeps: bool = True,
         recorded: KataKey | None = None,
         draws: int = generation.DRAWS,
+        kinds: int = generation.SEED,
     ) -> None:
         self.kata, self.course, self.info, self.seed, self.keeps = kata, course, info, seed, keeps
-        self.recorded, self.draws = recorded, draws
+        self.recorded, self.draws, self.kinds = recorded, draws, kinds
 
     @cached_property
     def reference(self) -> LocalStudent:
@@ -235,7 +236,7 @@ class Oracle:
         found: list[Arguments] = []
         for turn in range(1, TURNS + 1):
             if missing:
-                more = self._draw_cases("its cases", draw, self.draws * self.kata.bank_size, self.seed + turn)
+                more = self._draw_cases("its cases", draw, self.draws * self.kata.bank_size, turn)
                 found += [case for case in more if self.kata.corner_of(case) in missing]
                 missing -= {self.kata.corner_of(case) for case in found}
         return found
@@ -287,12 +288,14 @@ class Oracle:
         laid = [laid_out(case, turn) for turn, case in enumerate(chosen)]
         return [case for case in laid if not is_contiguous(case)]
 
-    def _draw_cases(self, whose: str, draw: DrawCase, size: int, seed: int | None = None) -> list[Arguments]:
-        """Return the cases drawn for the kata or one of its laws. Raises KataError if `draw` fails."""
+    def _draw_cases(self, whose: str, draw: DrawCase, size: int, turn: int = 0) -> list[Arguments]:
+        """Return the cases drawn for the kata or one of its laws; a `turn` draws others. Raises KataError if
+        `draw` fails."""
         from hypothesis.errors import Unsatisfiable
 
         try:
-            return generation.draw_cases(draw, size, self.seed if seed is None else seed)
+            seeds = self.seed + turn, self.kinds + turn
+            return generation.draw_cases(draw, size, *seeds, kind_of=self.kata.corner_of)
         except Unsatisfiable:
             why = "every one is filtered away; draw what is wanted instead of filtering out what is not"
         except KataError as error:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import CheckContext
-from grader.checks.builtin import BUILTIN, agrees_with_reference
+from grader.cases.generation import fingerprint
+from grader.checks.base import Check, CheckContext
+from grader.checks.builtin import BUILTIN, agrees_with_reference, any_memory_layout, float64_keeps_its_digits
 from grader.checks.parts import JudgedParts
 from grader.checks.runner import CheckResult
 from grader.kata import Arguments
 from grader.values.arrays import float_dtype, leaves, to_numpy
-from grader.values.comparison import Tolerance, first_difference, plain_dtype
+from grader.values.comparison import first_difference, plain_dtype
 
+Row = np.ndarray[Any, Any]  # numbers as float64, on one axis
+
+NEAR = 0.5  # of a case's points at most, for a wrong answer that is near
+FULL_FROM = 3  # from one right answer in so many on, what holds counts in full
+FULL_FROM_NEAR = 2  # and from one in so many on if all are wrong and as near as can be
+WHOLE = 50  # hundredths: what is earned by a submission that fails is rounded down to half points
+ROUNDING = 1e-9
+ENTRY = 1e-5  # the largest difference of an entry that is right
+SAME = 1e-9  # of the sum of squares: what is less is rounding
 MOST_WITHOUT_PURPOSE = 70  # percent of a kata's points while a check fails that holds its purpose
 
 
@@ -43,23 +54,53 @@ class Points(NamedTuple):
 def points_of(
     results: Sequence[CheckResult], context: CheckContext, parts: JudgedParts | None = None
 ) -> Points:
-    """Return what each check earns. `parts` are those of a submission of which some are not written."""
-    free = unearned(results, context)
-    names = [result.check.name for result in results]
-    found = [points_of_check(result, free.get(result.check.name, ""), parts) for result in results]
-    return _capped(results, dict(zip(names, found, strict=True)))
+    """Return what each check earns: its points in proportion to the cases that hold, and all of them in
+    proportion to how much is right if that is little. `parts` are those of a submission of which some are not
+    written."""
+    if not any(result.failures for result in results):
+        return Points({result.check.name: points_of_check(result, parts=parts) for result in results})
+    answers = Answers(context, results)
+    weight, why = _weight(results, answers)
+    found = {}
+    for result in results:
+        near = sum(answers.nearness(failure.case) for failure in result.failures if _compares(result))
+        found[result.check.name] = points_of_check(result, weight, why, near * NEAR, parts)
+    return _capped(results, _rounded(results, found))
 
 
-def points_of_check(result: CheckResult, why: str = "", parts: JudgedParts | None = None) -> Earned:
-    """Return what a check earns, if `why` does not say that it gives nothing although it does not fail."""
-    check = result.check
-    if result.failures:
-        return Earned(0)
-    if why:
-        return Earned(0, why)
-    if parts is not None:
-        return Earned(parts.share(check.name, check.points), parts.message(check.name))
-    return Earned(0 if result.status == "failed" else check.points)
+def _rounded(results: Sequence[CheckResult], found: dict[str, Earned]) -> dict[str, Earned]:
+    """Return what checks earn, together rounded down to WHOLE, so that a case more or less seldom changes the
+    points. The rest is taken from the checks that fail, and then from those that count in part."""
+    failing = {result.check.name for result in results if result.failures}
+    partly = [name for name, one in found.items() if name in failing or one.why == FEW_CASES_AGREE]
+    rest = sum(one.points for one in found.values()) % WHOLE
+    return _taken(found, rest, sorted(partly, key=lambda name: (name not in failing, -found[name].points)))
+
+
+def _taken(found: dict[str, Earned], points: int, order: list[str], why: str = "") -> dict[str, Earned]:
+    """Return what checks earn after so many points are taken from them, in this order."""
+    kept = dict(found)
+    for name in order:
+        taken = min(points, kept[name].points)
+        kept[name] = Earned(kept[name].points - taken, why or kept[name].why) if taken else kept[name]
+        points -= taken
+    return kept
+
+
+def _compares(result: CheckResult) -> bool:
+    return result.check.judge in (agrees_with_reference, float64_keeps_its_digits, any_memory_layout)
+
+
+def points_of_check(
+    result: CheckResult, weight: float = 1, why: str = "", near: float = 0, parts: JudgedParts | None = None
+) -> Earned:
+    """Return what a check earns if each of its cases counts with a `weight`, for the reason `why`. Its wrong
+    cases count as `near` right ones."""
+    check, asked, failures = result.check, len(result.asked), len(result.failures)
+    holds = (asked - failures + near) / asked if asked else float(result.status != "failed")
+    worth = parts.share(check.name, check.points) if parts else check.points
+    points = int(worth * holds * weight + ROUNDING)
+    return Earned(points, why or (parts.message(check.name) if parts else ""))
 
 
 def _capped(results: Sequence[CheckResult], found: dict[str, Earned]) -> Points:
@@ -73,72 +114,161 @@ def _capped(results: Sequence[CheckResult], found: dict[str, Earned]) -> Points:
     if missed is None or excess <= 0:
         return Points(found)
     cap = f"At most {most / 100:g} points while this fails, which the kata is about: {missed.title}"
-    kept = dict(found)
-    for name in sorted(kept, key=lambda name: -kept[name].points):
-        taken = min(excess, kept[name].points)
-        kept[name] = Earned(kept[name].points - taken, cap) if taken else kept[name]
-        excess -= taken
+    kept = _taken(found, excess, sorted(found, key=lambda name: -found[name].points), cap)
     return Points(kept, cap)
 
 
-FEW_CASES_AGREE = (
-    "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
-)
 NOTHING_AGREES = "No points: no answer equals the reference's."
 ONLY_TRIVIAL = (
     "No points: the answers are right only where zeros, a constant or an argument handed back is right too."
 )
+FEW_CASES_AGREE = "Counts in part: fewer than a third of the answers are right or near it."
 NOT_COMPARED = "No points yet: another check fails, and nothing could be compared with the reference."
 
 
-def unearned(results: Sequence[CheckResult], context: CheckContext) -> dict[str, str]:
-    """Return, by check, why it gives no points although it does not fail. No check gives any if no answer
-    equals the reference's where a trivial one differs. Built-in checks give none if fewer than a quarter of
-    the cases agree with the reference. If agreement waits for an unwritten part, no check gives any while
-    another fails."""
+def _weight(results: Sequence[CheckResult], answers: Answers) -> tuple[float, str]:
+    """Return with what weight the cases of all checks count, from 0 to 1, and why it is not 1. It is 1 from a
+    third of right answers on, so that what holds of any answer, such as its shape, gives no points to one
+    that is wrong."""
     agreement = results[0]
     if agreement.check.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
-        return {}
-    fails = any(result.failures for result in results)
+        return 1, ""
     if not agreement.asked:  # it waits for a part that is not written
-        return {result.check.name: NOT_COMPARED for result in results if fails and result.asked}
-    if not fails:
-        return {}
-    if (why := _nothing_telling(results, context)) is not None:
-        return {result.check.name: why for result in results}
-    agreeing = len(agreement.asked) - len(agreement.failures)
-    return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
+        return 0, NOT_COMPARED
+    right, near = how_right(agreement.check, answers)
+    weight = min(1, FULL_FROM * right + FULL_FROM_NEAR * near)
+    if weight:
+        return weight, FEW_CASES_AGREE if weight < 1 else ""
+    return 0, ONLY_TRIVIAL if len(agreement.failures) < len(agreement.asked) else NOTHING_AGREES
 
 
-def _nothing_telling(results: Sequence[CheckResult], context: CheckContext) -> str | None:
-    """Return why no answer tells that the submission is more than a trivial one; None if two do, which differ
-    from each other: a constant is right where it is what is expected."""
-    told: dict[str, Any] = {}
-    agrees = False
-    for case, name, expected in _right_answers(results, context):
-        agrees = True
-        if not is_trivial(expected, case.arguments):
-            first = told.setdefault(name, expected)
-            if first_difference(first, expected, Tolerance()):
-                return None
-    return ONLY_TRIVIAL if agrees else NOTHING_AGREES
+class Answers:
+    """The answers of a submission to the kata's cases, beside the reference's."""
 
+    def __init__(self, context: CheckContext, results: Sequence[CheckResult]) -> None:
+        self.context = context
+        self._seen = {case.index: values for case, values in context.answers()}
+        # what was answered in a worker that was lost is known from the results alone
+        compared = [result for result in results if result.check.judge is agrees_with_reference]
+        self._right = {case.index for r in compared if not context.parts for case in r.asked} - {
+            failure.case.index for result in compared for failure in result.failures
+        }
 
-def _right_answers(results: Sequence[CheckResult], context: CheckContext) -> Iterator[tuple[Case, str, Any]]:
-    """Yield each value that the submission was right about: its case, its name and what is expected. What it
-    answered in a worker that was lost is known from the results alone."""
-    compared = [r for r in results if r.check.judge is agrees_with_reference and context.parts is None]
-    for result in compared:
-        failed = {failure.case.index for failure in result.failures}
-        for case in (case for case in result.asked if case.index not in failed):
-            yield from ((case, name, value) for name, value in context.oracle.expected(case).exact.items())
-    for case, observed in context.answers():
-        expected = context.oracle.expected(case)
+    def telling(self, case: Case) -> dict[str, Any]:
+        """Return the expected values that are not trivial, by name."""
+        expected = self.context.oracle.expected(case).exact
+        return {name: value for name, value in expected.items() if not is_trivial(value, case.arguments)}
+
+    def agrees(self, case: Case, name: str) -> bool:
+        """Return whether a value is right."""
+        expected, seen = self.context.oracle.expected(case), self._seen.get(case.index, {})
+        if case.index in self._right or name not in seen:
+            return case.index in self._right
+        tolerance = case.precision.tolerance(self.context.kata.roundings)
         dtype = plain_dtype(float_dtype(expected.native))
-        tolerance = case.precision.tolerance(context.kata.roundings)
-        for name, value in observed.items():
-            if not first_difference(expected.exact.get(name), value, tolerance, dtype):
-                yield case, name, expected.exact.get(name)
+        return not first_difference(expected.exact[name], seen[name], tolerance, dtype)
+
+    def value(self, case: Case, name: str) -> Any:
+        """Return a value; None if there is none."""
+        return self._seen.get(case.index, {}).get(name)
+
+    def nearness(self, case: Case) -> float:
+        """Return how near a wrong answer is to the right one, from 0 to 1: the mean over its values."""
+        found = [
+            1.0 if self.agrees(case, name) else nearness(wanted, self.value(case, name), case.arguments)
+            for name, wanted in self.telling(case).items()
+        ]
+        return sum(found) / max(len(found), 1)
+
+
+def how_right(agreement: Check, answers: Answers) -> tuple[float, float]:
+    """Return which share of the answers to the plain cases is right, and which is near, from 0 to 1. What a
+    trivial answer gets right does not count, nor does the expected value that is right most often: a constant
+    is right where it is what is expected."""
+    right: dict[str, Counter[bytes]] = {}
+    single: dict[str, list[tuple[Any, Any]]] = {}
+    near, told = 0.0, 0
+    for case in agreement.cases:
+        for name, wanted in {} if answers.context.leaves_out(case) else answers.telling(case).items():
+            told += 1
+            if answers.agrees(case, name):
+                right.setdefault(name, Counter())[fingerprint({name: wanted})] += 1
+            elif _is_a_number(wanted):
+                single.setdefault(name, []).append((wanted, answers.value(case, name)))
+            else:
+                near += nearness(wanted, answers.value(case, name), case.arguments)
+    several = sum(found.total() - max(found.values()) for found in right.values())
+    near += sum(len(pairs) * _nearness_of_numbers(pairs) for pairs in single.values())
+    return several / max(told, 1), near / max(told, 1)
+
+
+def _is_a_number(value: Any) -> bool:
+    row = _numbers(value)
+    return row is not None and row.size == 1
+
+
+def _nearness_of_numbers(pairs: list[tuple[Any, Any]]) -> float:
+    """Return the nearness of an answer that is one number in each case, over the cases where it is wrong."""
+    return nearness([wanted for wanted, _ in pairs], [have for _, have in pairs], {})
+
+
+def nearness(expected: Any, got: Any, given: Arguments) -> float:
+    """Return how much of what is expected an answer has beyond what is trivial, from 0 to 1: either of the
+    entries, where the most frequent number or an argument handed back have nothing, or of the variance, where
+    sums of multiples of the arguments have nothing."""
+    wanted, have = _numbers(expected), _numbers(got)
+    if wanted is None or have is None or have.size != wanted.size:
+        return 0.0
+    known = (_numbers(part) for part in _parts_of(given))
+    arguments = [row for row in known if row is not None and row.size == have.size]
+    with np.errstate(all="ignore"):  # squares of large numbers overflow
+        return max(_of_entries(wanted, have, arguments), _of_variance(*_finite([wanted, have, *arguments])))
+
+
+def _of_entries(wanted: Row, have: Row, arguments: list[Row]) -> float:
+    """Return the share of right entries beyond those that a trivial answer has right."""
+    trivial = [np.full(wanted.size, _most_frequent(wanted)), *arguments]
+    most = max(_right_entries(wanted, row) for row in trivial)
+    return max(0.0, (_right_entries(wanted, have) - most) / (1 - most)) if most < 1 else 0.0
+
+
+def _right_entries(wanted: Row, have: Row) -> float:
+    return float(np.isclose(wanted, have, rtol=ENTRY, atol=ENTRY, equal_nan=True).mean())
+
+
+def _most_frequent(row: Row) -> float:
+    values, counts = np.unique(row, return_counts=True)
+    return float(values[counts.argmax()])
+
+
+def _of_variance(wanted: Row, have: Row, *arguments: Row) -> float:
+    """Return the coefficient of determination beyond what is linear in the arguments."""
+    columns = np.stack([np.ones(wanted.size), *arguments], axis=1)
+    try:
+        fitted = columns @ np.linalg.lstsq(columns, wanted, rcond=None)[0]
+    except np.linalg.LinAlgError:  # the numbers are too large for it
+        return 0.0
+    unexplained = float(((wanted - fitted) ** 2).sum())
+    if not unexplained > SAME * float((wanted**2).sum()):
+        return 0.0
+    return max(0.0, 1 - float(((wanted - have) ** 2).sum()) / unexplained)
+
+
+def _finite(rows: list[Row]) -> list[Row]:
+    """Return rows of numbers without infinite ones: these stand as far beyond what the first row holds as it
+    reaches, and NaN in its middle."""
+    finite = rows[0][np.isfinite(rows[0])]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+    reach = high - low or 1.0
+    return [np.nan_to_num(row, nan=(low + high) / 2, posinf=high + reach, neginf=low - reach) for row in rows]
+
+
+def _numbers(value: Any) -> Row | None:
+    """Return the numbers of a value in a row, as float64; None if it holds anything else."""
+    parts = [to_numpy(leaf) for leaf in leaves(value)]
+    if not parts or any(part is None or part.dtype.kind not in "fiub" for part in parts):
+        return None
+    return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts])
 
 
 def is_trivial(expected: Any, given: Arguments) -> bool:

@@ -213,6 +213,7 @@ def audit(homework: Path, at_once: int | None, **options: Any) -> None:
 @names_argument
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")
+@click.option("--points", type=int, help="Only check that mistakes get the same points, for so many seeds.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not only the first.")
 @click.option("--fresh", is_flag=True, help="Judge everything anew, also what is recorded.")
 @click.option("--tables", is_flag=True, help="Write mistakes.md also where there is none yet.")
@@ -224,6 +225,7 @@ def verify(
     names: tuple[str, ...],
     seed: int,
     seeds: int | None,
+    points: int | None,
     isolated: bool,
     fresh: bool,
     tables: bool,
@@ -242,6 +244,10 @@ def verify(
         from grader.extra.authoring.verify.seeds import verify_right_answers
 
         sys.exit(verify_right_answers(_own_course(course), names, seeds))
+    if points is not None:
+        from grader.extra.authoring.verify.points import verify_points
+
+        sys.exit(verify_points(_own_course(course), names, points))
     from grader.extra.authoring.verify.katas import verify_course
 
     sys.exit(verify_course(_own_course(course), names, seed, isolated, tables, fresh))

@@ -396,14 +396,13 @@ def test_a_result_that_the_next_call_overwrites_is_noticed(grade):
     assert check.message == "A call changes the result of an earlier one, which its caller still holds."
 
 
-def test_free_checks_give_nothing_where_few_cases_agree(grade):
+def test_checks_that_hold_count_in_part_where_few_cases_agree(grade):
     report = grade(double("return x * 2 if x[0, 0] == 1.75 else x * 5 + 1"))  # two of nine cases
-    unearned = [check for check in report.checks if check.status == "skipped"]
-    assert {check.message for check in unearned} == {
-        "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
-    }
-    assert sum(check.score for check in unearned) == 0
-    assert report.score == 100  # for refusing text
+    part = "Counts in part: fewer than a third of the answers are right or near it."
+    held = [check for check in report.checks if check.status == "passed"]
+    assert held
+    assert all(check.message == part and 0 < check.score < check.max_score for check in held)
+    assert 0 < report.score < 400
 
 
 def test_free_checks_pay_where_many_cases_agree(grade):

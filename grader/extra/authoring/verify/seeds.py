@@ -66,7 +66,9 @@ def _verify_kata(course: Course, info: KataInfo, seeds: int) -> FalseRejections:
     for seed in range(1, seeds + 1):
         students = _right_answers(course, info)
         result.answers = len(students)
-        oracle = Oracle(kata, course, info, seed, keeps=False, draws=1)  # use every case that is drawn
+        oracle = Oracle(
+            kata, course, info, seed, keeps=False, draws=1, kinds=seed
+        )  # use every case that is drawn
         checks = [check for check in checks_of(kata, oracle) if seed <= DEVICE_SEEDS or check.name != DEVICE]
         for name, student in students.items():
             lead = f"{info.name}: {name} is refused under seed {seed} by"

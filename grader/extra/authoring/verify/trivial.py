@@ -18,7 +18,7 @@ import numpy as np
 
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import agrees_with_reference
-from grader.checks.points import points_of, unearned
+from grader.checks.points import points_of
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, load_file
 from grader.extra.authoring.verify.time_limit import limited_time
@@ -135,7 +135,7 @@ def _points(prepared: PreparedKata, entries: dict[str, Any], answer: Answer) -> 
     context = CheckContext(prepared.kata, prepared.oracle, LocalStudent(module))
     comparing = [check for check in prepared.checks if check.judge is agrees_with_reference]
     results = _results(comparing, context)
-    if len(unearned(results, context)) == len(comparing):
+    if not points_of(results, context).total:
         return 0
     others = {r.check.name: r for r in _results([c for c in prepared.checks if c not in comparing], context)}
     found = {result.check.name: result for result in results} | others
