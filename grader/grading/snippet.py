@@ -653,7 +653,8 @@ def as_code(function: Any) -> tuple[str, dict[str, Any]]:
 
 def turn_of(call: Call) -> Any:
     """Return of which run of simulated ranks a call is one rank's turn; None if it is none."""
-    return next((turn for value in call.kwargs.values() if (turn := getattr(value, "turn", None))), None)
+    own = [value for value in call.kwargs.values() if not isinstance(value, RemoteObject)]
+    return next((turn for value in own if (turn := getattr(value, "turn", None))), None)
 
 
 def _first_seed(weights: list[Any]) -> int | None:
