@@ -175,11 +175,11 @@ def as_check(
     is_plain: bool = True,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
-    code raised, the line of its `source`. It has the points that
-    are `earned`; without them, those that it earns by itself. `printed` is what the submission printed for
-    that input; `names` are those of parameters, or else what the `source` says; `parts` are those of which
-    some are not written. With `as_tensors` the code of the failing call makes tensors of arrays. `told` is
-    what `shown` returns, if known already. A source that is not plain is not parsed."""
+    code raised, the line of its `source`. It has the points that are `earned`; without them, those that it
+    earns by itself. `printed` is what the submission printed for that input; `names` are those of
+    parameters, or else what the `source` says; `parts` are those of which some are not written. With
+    `as_tensors` the code of the failing call makes tensors of arrays. `told` is what `shown` returns, if
+    known already. A source that is not plain is not parsed."""
     check = result.check
     earned = earned or points_of_check(result)
     if not result.failures:
@@ -217,6 +217,8 @@ def as_check(
 def fitting(message: str, source: str) -> str:
     """Return the message without an advice that does not fit the source: a parameter that the function of the
     line does not have, or an axis that is kept where none is lost."""
+    if KEEPDIMS not in message and not DEVICE.search(message):
+        return message
     try:
         nodes = [*ast.walk(ast.parse(source))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
