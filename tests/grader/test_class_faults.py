@@ -66,6 +66,7 @@ def test_without_a_fault_all_have_their_points(graded):
 @pytest.mark.parametrize(
     ("where", "name", "what"),
     [
+        (ClassRun, "_member", "the enrolment"),
         (ClassRun, "_note_unrecognised", "the collection"),
         (ClassRun, "_of_kata", "double"),
         (ClassRun, "_version", "double"),
@@ -175,6 +176,7 @@ def test_a_gradebook_of_which_a_row_fails_has_the_others(graded, monkeypatch, tm
         (files, "render_class", "class.html"),
         (files, "pictures", "class.html"),
         (ClassRun, "_note_unlisted", "a note"),
+        (Canvas, "write_head", "canvas.csv"),
         (collector.Collector, "require_one_student_each", "the look for several students in one folder"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

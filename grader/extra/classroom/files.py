@@ -550,16 +550,18 @@ def write_outputs(
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
         with ExitStack() as files:
             lines = files.enter_context(_writer(folder / "reports.jsonl"))
-            books = [
-                book(files.enter_context(_writer(folder / book.file)), infos, roster, absent, column)
-                for book in gradebooks(roster, column)
-            ]
+            books = list[Gradebook]()
+            for book in gradebooks(roster, column):
+                with counts.net(whole_class, book.file, FULL), ExitStack() as one:
+                    file = one.enter_context(_writer(folder / book.file))
+                    books.append(book(file, infos, roster, absent, column))
+                    files.push(one.pop_all())
             by_hand = ByHand(files.enter_context(_writer(folder / ByHand.file)), roster, infos)
             rows, possible = Rows(), 0
             submissions, feedback = counts.submissions, Feedback(folder, files)
             for graded in class_reports(store, infos, device, counts, policy):
                 who, possible = graded.member.id, graded.marks.possible
-                for sink, what in (*((book.add, book.file) for book in books), (by_hand.add, ByHand.file)):
+                for sink, what in (*((one.add, one.file) for one in books), (by_hand.add, ByHand.file)):
                     with counts.net(who, f"the row of {what}", FULL):
                         sink(graded)
                 with counts.net(who, "the line of reports.jsonl", FULL):

@@ -256,7 +256,9 @@ class ClassRun:
     def _tasks(self, done: Callable[[], None]) -> Iterator[Task]:
         """Yield the tasks to grade; files are read only when the pool asks for the next task."""
         for student, files in self.collector.students():
-            member = self._member(student)
+            known, member = self._matched.get(student), None
+            with self._net(known.id if known else student.key, "the enrolment"):
+                member = self._member(student)
             if member is None:
                 done()
                 continue
