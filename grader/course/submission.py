@@ -81,7 +81,7 @@ class Submission:
 
     @property
     def begun(self) -> bool:
-        """False if every entry point raises NotImplementedError, or every question lacks an answer."""
+        """False if no entry point does anything but raise NotImplementedError, or no question is answered."""
         return self.record.begun
 
 

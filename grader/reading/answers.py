@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from grader.reading import drafts, forms, looks, parts, places, rules, shape
-from grader.reading.cells import answer_in, answered_in, cells_in, is_stub
+from grader.reading.cells import answer_in, answered_in, cells_in
 from grader.reading.source import Refused, decoded, parsed, tree_of
 
 QUESTION = b'{"ask":'  # how the header of a frame with a question begins
@@ -40,7 +40,7 @@ def read(
 ) -> tuple[Answer, str]:
     """Return what is known of an answer to a kata, and its source. The data are a Python file, a `notebook`
     of which one cell counts, or a `text` that an editor holds, in UTF-8. With a `stub`, the shape of the rest
-    is looked up too. Raises Refused."""
+    is looked up too, and an older text of the same code is untouched. Raises Refused."""
     if text:
         source = data.decode("utf-8", "surrogatepass")
         decoded(source.encode("ascii", "replace"), label)  # an encoding that Python does not know
@@ -62,19 +62,25 @@ def read(
         "plain": seconds <= PLAIN_SECONDS and _is_plain(tree),
     }
     wrong = kata["ships_wrong_code"]
-    found["touched"] = shape.text_digest(source) != wrong if wrong else found["begun"]
     found["code_digest"] = shape.code_digest(tree)
+    found["touched"] = not _is_shipped(source, found["code_digest"], wrong, stub) if wrong else found["begun"]
     if stub:
         with suppress(ValueError, RecursionError):  # nested too deeply, or with an integer too long
             found["shape"], found["tokens"] = shape.shape(tree, ast.parse(stub))
     return found, source
 
 
+def _is_shipped(source: str, code: str, wrong: str, stub: str) -> bool:
+    """Return whether a source is the wrong code that a kata ships: by the digest of the text, or with the
+    `stub` by its code, as its statement may have been corrected since."""
+    return shape.text_digest(source) == wrong or bool(stub and code == shape.code_digest(ast.parse(stub)))
+
+
 def _is_begun(tree: ast.Module, kata: KataFacts) -> bool:
     """Return whether a function is written, or every question has an answer."""
     if kata["questions"]:
-        return not {*kata["entry_points"], *kata["written"]} <= {*parts.open_questions(tree)}
-    return not {*kata["entry_points"]} <= parts.unwritten_parts(tree, kata["entry_points"]).keys()
+        return parts.is_answered(tree, [*kata["entry_points"], *kata["written"]])
+    return parts.is_begun(tree, kata["entry_points"])
 
 
 def _is_plain(tree: ast.Module) -> bool:
@@ -183,7 +189,8 @@ def _text(data: bytes) -> str:
 
 def blank(data: bytes) -> tuple[bool, str]:
     """Return whether nothing is written in a source yet."""
-    return is_stub(_text(data)), ""
+    tree = tree_of(_text(data))
+    return tree is not None and parts.is_unwritten(tree), ""
 
 
 QUESTIONS: Mapping[str, Callable[..., tuple[Any, str]]] = {

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from grader.reading.parts import is_unwritten
+from grader.reading.parts import is_idle
 from grader.reading.source import LARGEST, Refused, tree_of, utf8
 
 MOST_VALUES = 1_000_000  # in a notebook, which takes a hundred bytes of memory for each
@@ -77,7 +77,7 @@ def _opened(cells: Iterable[Cell]) -> Iterator[tuple[str, str, str]]:
 def is_stub(code: str) -> bool:
     """True if nothing is written in the code of a cell yet."""
     tree = tree_of(code)
-    return tree is not None and is_unwritten(tree)
+    return tree is not None and is_idle(tree)
 
 
 def answered_in(cells: list[Cell], names: Iterable[str]) -> list[str]:

@@ -35,27 +35,56 @@ def _imported(tree: ast.Module) -> dict[str, str]:
 def unwritten_parts(tree: ast.Module, names: Sequence[str]) -> dict[str, range]:
     """Return the lines of the functions and classes with these names that raise NotImplementedError whatever
     they are called with. Where the source does not prove that, a part counts as written, and is judged."""
-    bound, mentioned = Counter(_bound(tree)), _mentioned(tree)
     return {
         node.name: range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names
-        if bound[node.name] == 1 and node.name not in mentioned and _always_raises(node, bound.keys())
+        for node in _idle(tree, names)
+        if all(any(map(_raises_not_implemented, function.body)) for function in _functions(node))
     }
 
 
-def _always_raises(node: ast.stmt, bound: Collection[str]) -> bool:
-    """Return whether each call of a function, or of each method that a class defines, raises
+def is_begun(tree: ast.Module, names: Sequence[str]) -> bool:
+    """Return whether any of the functions and classes with these names is written: one whose body is a
+    docstring, `pass`, `...` or NotImplementedError is not. The stub of an older release may lack some of the
+    names; a source that has none of them is begun."""
+    idle = {node.name for node in _idle(tree, names)}
+    there = {*_bound(tree), *_mentioned(tree)}
+    return not idle or "*" in there or any(name in there for name in names if name not in idle)
+
+
+def is_idle(tree: ast.Module) -> bool:
+    """True if all functions and classes of a source do nothing, or if it has no code at all."""
+    return _has_none(tree, [node.name for node in _idle(tree, _definitions(tree))])
+
+
+def _idle(tree: ast.Module, names: Sequence[str]) -> list[ast.FunctionDef | ast.ClassDef]:
+    """Return the functions and classes with these names that do nothing but raise NotImplementedError."""
+    bound, mentioned = Counter(_bound(tree)), _mentioned(tree)
+    return [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names
+        if bound[node.name] == 1 and node.name not in mentioned and _is_idle(node, bound.keys())
+    ]
+
+
+def _functions(node: ast.FunctionDef | ast.ClassDef) -> list[ast.FunctionDef]:
+    """Return a function, or the methods that a class defines."""
+    inside = [node] if isinstance(node, ast.FunctionDef) else node.body
+    return [function for function in inside if isinstance(function, ast.FunctionDef)]
+
+
+def _is_idle(node: ast.stmt, bound: Collection[str]) -> bool:
+    """Return whether each call of a function, or of each method that a class defines, does nothing, or raises
     NotImplementedError. Decorators and bases that the module binds itself may do anything."""
     if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.decorator_list:
         return False
     if isinstance(node, ast.FunctionDef):
-        return all(map(_does_nothing, node.body)) and any(map(_raises_not_implemented, node.body))
+        return all(map(_does_nothing, node.body))
     methods = [inner for inner in node.body if isinstance(inner, ast.FunctionDef)]
     bases = {name.id for base in node.bases for name in ast.walk(base) if isinstance(name, ast.Name)}
     is_plain = all(isinstance(inner, ast.FunctionDef) or _does_nothing(inner) for inner in node.body)
     is_own = any(base in bound for base in bases)
-    return is_plain and bool(methods) and not is_own and all(_always_raises(m, bound) for m in methods)
+    return is_plain and bool(methods) and not is_own and all(_is_idle(m, bound) for m in methods)
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
@@ -79,16 +108,33 @@ def _mentioned(tree: ast.Module) -> set[str]:
 
 def is_unwritten(tree: ast.Module) -> bool:
     """True if all functions and classes of a source are unwritten, or if it has no code at all."""
-    nodes = tree.body
-    if definitions := [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]:
-        return len(unwritten_parts(tree, definitions)) == len(definitions)
-    asked = [node for node in nodes if isinstance(node, ast.Assign) and not _is_about_the_student(node)]
-    return all(map(_does_nothing, asked or nodes))
+    return _has_none(tree, unwritten_parts(tree, _definitions(tree)))
+
+
+def _definitions(tree: ast.Module) -> list[str]:
+    """Return the names of the functions and classes of a source."""
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+
+
+def _has_none(tree: ast.Module, without: Collection[str]) -> bool:
+    """Return whether all functions and classes are among those `without` code, or if there are none, whether
+    a source has no code at all."""
+    if definitions := _definitions(tree):
+        return len(without) == len(definitions)
+    asked = [node for node in tree.body if isinstance(node, ast.Assign) and not _is_about_the_student(node)]
+    return all(map(_does_nothing, asked or tree.body))
 
 
 def open_questions(tree: ast.Module) -> list[str]:
     """Return the names of the constants that are `...`, which stands for an answer."""
     return [name for node in tree.body if _is_open(node) for name in _names(node)]
+
+
+def is_answered(tree: ast.Module, names: Sequence[str]) -> bool:
+    """Return whether any of the constants with these names has an answer. A source that has none of them open
+    is answered; the page of an older release may lack some."""
+    bound, left = Counter(_bound(tree)), Counter(open_questions(tree))
+    return not any(map(left.__getitem__, names)) or any(bound[name] > left[name] for name in names)
 
 
 def _names(node: ast.stmt) -> list[str]:

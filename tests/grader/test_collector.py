@@ -5,13 +5,14 @@ import json
 import os
 import stat
 import zipfile
+from dataclasses import replace
 
 import pytest
 
 from grader.course.catalog import MANIFEST, CourseError
 from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, Unreadable
-from grader.extra.classroom.collector import Collector, answers_in
+from grader.extra.classroom.collector import Collector, Stub, answers_in, stubs_of
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, kata_at, owner
 from grader.extra.classroom.roster import (
     Identities,
@@ -21,6 +22,7 @@ from grader.extra.classroom.roster import (
     read_logins,
     read_roster,
 )
+from grader.reading.shape import text_digest
 
 OF_BOB = "Bob_4711_assignsubmission_file_"
 NAMES = KataNames(["softmax", "top_p", "decoder_block", "debug_decoder_block"])
@@ -275,7 +277,7 @@ def chosen(folder, course):
     """The places of the files that are graded by kata, and the files that answer nothing."""
     collector = Collector(folder)
     ((_, files),) = collector.students()
-    found = answers_in(files, KataNames(course.katas), course.katas, collector.handed_out)
+    found = answers_in(files, KataNames(course.katas), stubs_of(course.katas, {}), collector.handed_out)
     return {file.kata: "/".join(file.place) for file in found.files}, found.unrecognised
 
 
@@ -302,6 +304,55 @@ def test_an_untouched_stub_of_any_release_counts_only_if_there_is_nothing_else(
         next(iter(content)) if isinstance(content, dict) else name for name, content in other.items()
     )
     assert chosen(tmp_path, tiny_course) == ({"double": expected}, [])
+
+
+@pytest.mark.parametrize(
+    ("body", "begun"),
+    [
+        ("raise NotImplementedError", False),
+        ('"""Twice x."""', False),
+        ("...", False),
+        ("pass  # later", False),
+        ('"""Twice x."""\n    pass\n    raise NotImplementedError("here")', False),
+        ("return None", True),
+        ("x", True),
+    ],
+)
+def test_a_function_that_does_nothing_is_not_begun(tiny_course, body, begun):
+    stub = Stub(tiny_course.kata_info("double"))
+    for name in ("double", "other"):
+        source = f"import numpy as np\n\n\ndef {name}(x):\n    {body}\n"
+        assert stub.is_begun(source.encode()) == (begun or name == "other")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def double(x):\n    pass\n\ndouble = lambda x: x + x\n",
+        "def double(x):\n    pass\n\nfrom answer import *\n",
+        "@answer\ndef double(x):\n    pass\n",
+        "",
+        "def double(:\n",
+        "from answer import double\n",
+    ],
+)
+def test_what_may_be_an_answer_is_begun(tiny_course, source):
+    assert Stub(tiny_course.kata_info("double")).is_begun(source.encode())
+
+
+def test_the_stub_of_a_release_with_fewer_functions_is_not_begun(tiny_course):
+    stub = Stub(replace(tiny_course.kata_info("double"), entry_points=("double", "treble")))
+    assert not stub.is_begun(STUB.encode())
+    assert stub.is_begun(ANSWER.encode())
+    assert stub.is_begun(f"{STUB}\n\ndef treble(x):\n    return 3 * x\n".encode())
+
+
+def test_an_older_text_of_shipped_wrong_code_is_not_begun(tiny_course):
+    shipped = '"""As it is."""\n\n\ndef double(x):\n    """Mend me."""\n    return 3 * x\n'
+    info = replace(tiny_course.kata_info("double"), ships_wrong_code=text_digest(shipped))
+    older = shipped.replace("As it is.", "As it was.").replace("Mend me.", "Repair me.") + "# to do\n"
+    assert [Stub(info, shipped).is_begun(text.encode()) for text in (shipped, older)] == [False, False]
+    assert Stub(info, shipped).is_begun(ANSWER.encode())
 
 
 @pytest.mark.parametrize("stub", [STUB, notebook(f"%%kata double\n{STUB}")])

@@ -151,6 +151,10 @@ def test_reading_runs_nothing(read, tmp_path):
         'def double(x):\n    """Statement."""\n    raise NotImplementedError("write it")',
         "import numpy as np\nHALF = 2\ndef double(x): raise NotImplementedError\ndef helper(): return 1",
         "class double:\n    '''S.'''\n    n: int\n    def a(self):\n        raise NotImplementedError",
+        "def double(x):\n    pass",
+        "def double(x):\n    ...",
+        'def double(x):\n    """Statement."""',
+        "class double:\n    def a(self): pass\n    def b(self): raise NotImplementedError",
     ],
 )
 def test_a_stub_is_not_begun(read, source):
@@ -161,7 +165,6 @@ def test_a_stub_is_not_begun(read, source):
     "source",
     [
         "def double(x):\n    return 2 * x",
-        "def double(x):\n    pass",
         "def double(x):\n    y = x\n    raise NotImplementedError",
         "def double(x):\n    raise ValueError",
         "double = lambda x: 2 * x",
@@ -177,8 +180,6 @@ def test_a_stub_is_not_begun(read, source):
         "class double:\n    @fill\n    def a(self): raise NotImplementedError",
         "class double:\n    def a(self): raise NotImplementedError\ndouble.a = lambda self: 1",
         "async def double(x):\n    raise NotImplementedError",
-        "def double(x):\n    ...",
-        'def double(x):\n    """Statement."""',
     ],
 )
 def test_code_is_a_beginning(read, source):

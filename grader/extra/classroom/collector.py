@@ -291,15 +291,34 @@ class Collected:
     upload: int = 0  # Canvas's number of a file, of the graded ones if there are any
 
 
+class Stub(NamedTuple):
+    """A kata, and the file that students get for it now; empty if there is none."""
+
+    info: KataInfo
+    text: str = ""
+
+    def is_begun(self, source: bytes) -> bool:
+        """Return whether anything is written in a file, also if it cannot be read."""
+        try:
+            return submission.read(self.info, source, self.info.name, stub=self.text).touched
+        except SubmissionRejected:
+            return True
+
+
+def stubs_of(infos: Mapping[str, KataInfo], texts: Mapping[str, bytes]) -> dict[str, Stub]:
+    """Return the stubs of katas, whose files are `texts`."""
+    return {name: Stub(info, texts.get(name, b"").decode("utf-8", "replace")) for name, info in infos.items()}
+
+
 def answers_in(
     files: Iterator[FoundFile],
     names: KataNames,
-    infos: Mapping[str, KataInfo] = MappingProxyType({}),
+    stubs: Mapping[str, Stub] = MappingProxyType({}),
     handed_out: Mapping[Parts, str] = MappingProxyType({}),
 ) -> Collected:
     """Return the file in the best place for each kata, sorted by kata.
 
-    A notebook answers the katas that its cells name. Of the katas of `infos`, an untouched stub counts only
+    A notebook answers the katas that its cells name. Of the katas of `stubs`, an untouched stub counts only
     if there is nothing else. `handed_out` has the digests of files that students got, besides those that a
     student's own manifest lists.
     """
@@ -327,7 +346,7 @@ def answers_in(
             rest.append(file.inner)
     released = {**handed_out, **_released(manifests)}
     unrecognised = ["/".join(place) for place in others if place not in released]
-    best = [_best(kata, ranked[kata], infos.get(kata), released, until) for kata in sorted(ranked)]
+    best = [_best(kata, ranked[kata], stubs.get(kata), released, until) for kata in sorted(ranked)]
     declared = {place[-1]: digest for place, digest in released.items() if place[-4:-2] == ("tests", "katas")}
     declarations = {kata: declared[f"test_{kata}.py"] for kata in ranked if f"test_{kata}.py" in declared}
     if rest and not (best or unrecognised or troubles):
@@ -367,7 +386,7 @@ def _places(file: FoundFile, names: KataNames) -> list[tuple[Place, str]]:
 def _best(
     kata: str,
     found: list[tuple[Place, FoundFile]],
-    info: KataInfo | None,
+    stub: Stub | None,
     released: Mapping[Parts, str],
     until: float,
 ) -> SubmittedFile:
@@ -376,7 +395,7 @@ def _best(
         return SubmittedFile(kata, found[0][1].inner, partial(_refuse_slow, kata))
     if len(found) > MOST_FILES:
         return SubmittedFile(kata, found[0][1].inner, partial(_refuse_many, kata, len(found)))
-    begun = [one for one in found if not _is_stub(one[1], info, released)] if len(found) > 1 else found
+    begun = [one for one in found if not _is_stub(one[1], stub, released)] if len(found) > 1 else found
     place = min(place for place, _ in begun or found)
     file = max((file for at, file in begun or found if at == place), key=_recency)
     is_usual = place.exactness == EXACT and place.depth <= 1
@@ -395,10 +414,10 @@ def _refuse_many(kata: str, files: int) -> bytes:
     raise Unreadable(f"{files:,} files answer {kata}; nobody knows which one was meant.")
 
 
-def _is_stub(file: FoundFile, info: KataInfo | None, released: Mapping[Parts, str]) -> bool:
+def _is_stub(file: FoundFile, stub: Stub | None, released: Mapping[Parts, str]) -> bool:
     """Return whether a file is as a release wrote it, or nothing of the kata is begun in its code. A file
     that cannot be read may hold an answer."""
-    if info is None:
+    if stub is None:
         return False
     label = file.inner[-1]
     try:
@@ -406,18 +425,10 @@ def _is_stub(file: FoundFile, info: KataInfo | None, released: Mapping[Parts, st
         if released.get(file.inner) == digest(data):
             return True
         if label.casefold().endswith(SUFFIX):
-            data = _from_notebook(lambda: data, info.name, label)
+            data = _from_notebook(lambda: data, stub.info.name, label)
     except SubmissionRejected:
         return False
-    return not is_begun(info, data)
-
-
-def is_begun(info: KataInfo, source: bytes) -> bool:
-    """Return whether anything is written in a file, also if it cannot be read."""
-    try:
-        return submission.read(info, source, info.name).touched
-    except SubmissionRejected:
-        return True
+    return not stub.is_begun(data)
 
 
 def _recency(file: FoundFile) -> tuple[int, tuple[int, ...], list[tuple[int, str]]]:
@@ -663,7 +674,9 @@ def laid_out(course: Course, submission: Path) -> Iterator[LaidOut]:
 def _fill(course: Course, submission: Path) -> LaidOut:
     """Put the submission's answers into the folder of exercises."""
     notes, unread = list[str](), dict[str, str]()
-    answers = answers_in(files_below(submission), KataNames(course.katas), course.katas)
+    paths = {name: course.stub(info) for name, info in course.katas.items()}
+    texts = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    answers = answers_in(files_below(submission), KataNames(course.katas), stubs_of(course.katas, texts))
     notes += answers.troubles
     for file in answers.files:
         path = course.stub(course.katas[file.kata])

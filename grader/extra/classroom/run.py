@@ -23,7 +23,7 @@ from grader.extra.classroom.collector import (
     FoundFile,
     SubmittedFile,
     answers_in,
-    is_begun,
+    stubs_of,
 )
 from grader.extra.classroom.platform_filenames import KataNames, StudentName, Submission
 from grader.extra.classroom.policy import Policy
@@ -185,6 +185,7 @@ class ClassRun:
         roster fits no submission."""
         self.katas, self.collector, self.roster = infos, collector, roster
         self.names, self.stubs = KataNames([*infos, *other_katas], renamed), stubs
+        self._stubs = stubs_of(infos, stubs)
         self.pool, self.store = pool, store
         self.counts, self._policy = RunCounts(), policy or Policy()
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
@@ -340,7 +341,7 @@ class ClassRun:
 
     def _is_begun(self, file: SubmittedFile) -> bool:
         with suppress(SubmissionRejected):
-            return is_begun(self.katas[file.kata], file.read())
+            return self._stubs[file.kata].is_begun(file.read())
         return False
 
     def _forget_copies(self) -> None:
@@ -359,7 +360,7 @@ class ClassRun:
             self.counts.note(NO_WORKSHEET)
 
     def _answers(self, files: Iterator[FoundFile]) -> Collected:
-        return answers_in(files, self.names, self.katas, self.collector.handed_out)
+        return answers_in(files, self.names, self._stubs, self.collector.handed_out)
 
     def _finish_one(self, member: str, done: Callable[[], None]) -> None:
         self._pending[member] -= 1

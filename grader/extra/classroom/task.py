@@ -110,7 +110,7 @@ def judge(judging: Grader, info: KataInfo, task: Task) -> FileVerdict:
     try:
         graded = grade_read(judging, info, read_already)
     except StubUnchanged:
-        text = f"Not started yet: {info.name}.py is as it was handed out."
+        text = f"Not started yet: nothing is written in {info.name}.py."
         graded = Graded(info.unjudged("not_started", text))
     return _verdict_of(judging, graded, task, submission.record.shape, submission.record.tokens)
 
