@@ -180,17 +180,20 @@ class Naming:
                 found[check.name] = alone.as_mistake()
         shared = [check for check in self._failed if check.name not in found and whole.may_be_named(check)]
         own = {mistake.id for mistake in found.values()}
-        lacking = [part.alone for part in parts if part.alone.mistake.id not in own]
-        for one in list(lacking):
-            left = (check for check in shared if check.name not in found and _only_of(one, check, parts))
+        lacking = [part for part in parts if part.alone.mistake.id not in own]
+        for part in list(lacking):
+            left = (c for c in shared if c.name not in found and _only_of(part.alone, c, parts))
             for check in islice(left, 1):
-                found[check.name], self.shown[check.name] = one.as_mistake(), _only_of(one, check, parts)
-                lacking.remove(one)
+                found[check.name] = part.alone.as_mistake()
+                self.shown[check.name] = _only_of(part.alone, check, parts)
+                lacking.remove(part)
         for check in shared:
             if check.name not in found:
-                named = lacking or [parts[0].alone]
-                found[check.name] = _at_once(named)
-                self.shown[check.name] = _only_of(named[0], check, parts) if len(named) == 1 else set()
+                named = lacking or parts[:1]
+                found[check.name] = _at_once([part.alone for part in named])
+                only = _only_of(named[0].alone, check, parts) if len(named) == 1 else set()
+                needing = (part.positions(whole, check) for part in named)
+                self.shown[check.name] = only or set.intersection(*needing)
         return found
 
     def _ask_in_order(self) -> None:
@@ -342,12 +345,14 @@ class Needed:
         check counts as enough."""
         found = 0
         for check in due:
-            rest = self.rest.matching(check)
-            shown = sum(
-                same and not rest.get(number, False) for number, same in whole.matching(check).items()
-            )
+            shown = len(self.positions(whole, check))
             found += LEAST_CASES if shown and len(check.check.cases) == 1 else shown
         return found
+
+    def positions(self, whole: CandidateMistake, check: FailedCheck) -> set[int]:
+        """Return the positions of the failing cases on which all together agree, and the rest does not."""
+        rest, same = self.rest.matching(check), whole.matching(check)
+        return {number for number in same if same[number] and not rest.get(number, False)}
 
     def points(self, failed: Iterable[FailedCheck]) -> tuple[int, int]:
         """Return the points of the checks that would pass without the mistake, and of those that it fails."""

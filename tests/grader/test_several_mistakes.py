@@ -1,9 +1,16 @@
 """Several mistakes are named together only if each of them is needed for what the submission answers."""
 
+from pathlib import Path
+
 import pytest
 
+from grader.course.catalog import Course
 from grader.course.mistake_edits import merged, read_edits
 from grader.course.submission import Submission
+from grader.formats import account
+from grader.grading.grader import Grader
+
+ROOT = Path(__file__).resolve().parents[2]
 
 NAIVE = """
 import numpy as np
@@ -60,6 +67,24 @@ def test_a_pair_of_which_one_half_explains_everything_is_the_single_mistake(name
 
 def test_two_mistakes_with_a_third_that_is_unknown_are_not_named(named):
     assert named("return np.exp(x) / np.exp(x).sum() + 0.125") == set()
+
+
+def test_a_mistake_stands_beside_a_case_that_it_fails(numpy_source):
+    course = Course(ROOT)
+    code = """
+import numpy as np
+
+def causal_mask(query_len, key_len=None):
+    if key_len is None:
+        key_len = query_len
+    return np.triu(np.ones((query_len, key_len), dtype=bool))
+"""
+    graded = Grader(course, {"numpy": numpy_source}).grade(
+        Submission(course.kata_info("causal_mask"), code, "causal_mask.py")
+    )
+    told = account.told(graded.report)
+    assert told.check.mistake.id == "counts_queries_from_the_first_key"
+    assert "causal_mask(2)" not in told.check.call  # without a cache it shows nothing
 
 
 REFERENCE = "def f(x, y):\n    z = x + y\n    return z * 2\n"
