@@ -15,7 +15,6 @@ Find the stub of a kata: a copy that was kept, the installed course, the last on
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import os
@@ -98,6 +97,8 @@ def is_changed(before: str, now: str) -> bool:
 
 def _changes(before: str, now: str) -> list[str]:
     """Return the lines that went, with a minus, and those that came, with a plus."""
+    import difflib  # few files have a corrected statement
+
     lines = difflib.unified_diff(before.splitlines(), now.splitlines(), n=0, lineterm="")
     return [line for line in list(lines)[2:] if not line.startswith("@@") and line[1:].strip()]
 

@@ -9,7 +9,6 @@ counts this process's CPU time. The memory limit covers what is allocated while 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
 import signal
@@ -238,6 +237,8 @@ def judge_submission(
 
 def _meant(name: str, source: str) -> str:
     """Return which function or class of the source may be meant by a name that it lacks, as a question."""
+    import difflib  # most submissions define what is asked
+
     found = re.findall(r"^(?:def|class) (\w{1,80})", source, re.MULTILINE)
     near = difflib.get_close_matches(name, [other for other in found if other != name], n=1)
     return f" Did you mean it by `{near[0]}`?" if near else ""

@@ -7,7 +7,6 @@ does with a frame of the trusted end.
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import signal
 import time
@@ -164,6 +163,8 @@ def docstrings(data: bytes) -> tuple[list[tuple[int, int]], str]:
 
 def difference(data: bytes, *, after: str, most: int) -> tuple[list[str], str]:
     """Return the first lines of the difference between a source and what it became."""
+    import difflib  # a worker needs none
+
     lines = difflib.unified_diff(_text(data).splitlines(), after.splitlines(), lineterm="")
     return [*islice(lines, 2, most)], ""
 
