@@ -42,6 +42,7 @@ PLACES = {
     "grader/course/syllabus": ("re", COURSE),
     "grader/course/torch_words": ("re", "any; a statement, or a report, which is bounded"),
     "grader/diagnosis/known_mistakes": ("compile re", JUDGE),
+    "grader/diagnosis/parting": ("ast", JUDGE),
     "grader/diagnosis/repair": ("ast re", JUDGE),
     "grader/drawing/__init__": ("re", COURSE),
     "grader/drawing/statement": ("re", COURSE),
