@@ -21,7 +21,7 @@ from grader.course.files import safe_parts
 from grader.extra.classroom import platform_filenames as names
 from grader.reading.source import LARGEST, MAX_BYTES, Refused, source_text
 from grader.report_texts import harmless
-from grader.worker.reader import Reader
+from grader.worker.reader import SECONDS, Reader
 
 KATA = {
     **{"name": "double", "library": "numpy", "libraries": ["numpy", "torch"], "entry_points": ["double"]},
@@ -69,7 +69,7 @@ SOURCES: dict[str, Callable[[int], str]] = {
     "indents": lambda _: "".join(" " * depth + "if 1:\n" for depth in range(99)) + " " * 99 + "0\n",
     "lines that go on": lambda size: "a = \\\n" * (size // 6) + "1",
     "semicolons": lambda size: "a;" * (size // 2),
-    "additions of a counter": lambda size: "def a():\n global b\n" + " b+=1\n" * (size // 6),
+    "additions of a counter": lambda size: "def a():\n global b\n" + " b+=1\n" * (size // 6 - 4),
     "answers of one question": lambda size: "WHY=1\n" * (size // 6),
     "decorators": lambda size: "@a\n" * (size // 3 - 8) + "def double():0\n",
     "a coding line": lambda size: "#" + "coding" * (size // 6 - 1),
@@ -132,15 +132,16 @@ def asked(reader: Reader, name: str, question: str, data: bytes, given: dict[str
     """Return what a question about a text took."""
     reader.close()
     reader.ask("blank", bool, b"")
-    pid, began, wall = reader.child._popen.pid, 0.0, time.monotonic()  # type: ignore[union-attr]
-    began = of_process(pid)
+    pid = reader.child._popen.pid  # type: ignore[union-attr]
+    began, wall = of_process(pid), time.monotonic()
     try:
         reader.ask(question, Any, data, **given)
         outcome = "read"
     except Refused as refused:
         outcome = "could not be judged" if refused.unread else "refused"
-    used = of_process(pid) - began
-    return Row(f"{question}: {name}", used if used > 0 else time.monotonic() - wall, outcome)
+    used, took = of_process(pid) - began, time.monotonic() - wall
+    ended = min(took, SECONDS)  # of a reader that is gone nobody knows the CPU time
+    return Row(f"{question}: {name}", used if used > 0 else ended, outcome)
 
 
 def rows(part: str) -> Iterator[Row]:
