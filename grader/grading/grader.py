@@ -164,8 +164,11 @@ class Grader:
             gc.freeze()  # what was imported and drawn stays: no collection needs to look at it again
         return self._prepared[key]
 
-    def reader(self, info: KataInfo) -> WorkerReader:
-        """Return what reads the answers to a kata: the worker that judges them afterwards."""
+    def reader(self, info: KataInfo) -> WorkerReader | None:
+        """Return what reads the answers to a kata: the worker that judges them afterwards. None if there are no
+        workers of its library, which may be one that is not installed: then any reader will do."""
+        if info.library not in self.factories:
+            return None
         if info.library not in self._readers:
             self._readers[info.library] = WorkerReader(self.factories[info.library], self.device)
         return self._readers[info.library]

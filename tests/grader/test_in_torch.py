@@ -70,7 +70,8 @@ def test_a_file_that_imports_torch_alone_is_in_pytorch_though_it_never_names_it(
 
 def in_torch(source):
     """Return a stub in PyTorch."""
-    return stub_in_torch(source, statement_of(source)[1])
+    found = statement_of(source)
+    return stub_in_torch(source, found[1] if found else 0)
 
 
 @pytest.mark.parametrize("info", BOTH, ids=lambda info: info.name)

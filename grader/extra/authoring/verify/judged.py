@@ -59,6 +59,7 @@ JUDGING = (
     "mistakes.py",
     "processes",
     "ranks.py",
+    "reading",
     "report.py",
     "report_texts.py",
     "strategies.py",
