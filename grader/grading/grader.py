@@ -165,8 +165,8 @@ class Grader:
         return self._prepared[key]
 
     def reader(self, info: KataInfo) -> WorkerReader | None:
-        """Return what reads the answers to a kata: the worker that judges them afterwards. None if there are no
-        workers of its library, which may be one that is not installed: then any reader will do."""
+        """Return what reads the answers to a kata: the worker that judges them afterwards. None if there are
+        no workers of its library, which may be one that is not installed: then any reader will do."""
         if info.library not in self.factories:
             return None
         if info.library not in self._readers:
@@ -198,7 +198,7 @@ class Grader:
             return Graded(_report(submission, kata, [broken], time.monotonic() - began))
         names = self.course.shortcuts(kata)  # looked for before the worker has loaded the submission
         shortcut = shortcut_in(submission, names, kata.library, reader) if names else None
-        first = None if submission.as_tensors else reader.take()
+        first = None if submission.as_tensors or reader is None else reader.take()
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             chosen = self._chosen(prepared, submission)
@@ -373,7 +373,7 @@ def _raises_unwritten(source: str, results: Sequence[CheckResult]) -> bool:
     return any("NotImplementedError" in call.error for call in calls)
 
 
-def _broken_rule(kata: Kata, submission: Submission, reader: WorkerReader) -> CheckReport | None:
+def _broken_rule(kata: Kata, submission: Submission, reader: WorkerReader | None) -> CheckReport | None:
     """Return a failed check if a submission breaks a rule of the kata."""
     for rule in kata.rules:
         broken = first_use(submission, rule.forbidden, by=reader)
