@@ -68,6 +68,7 @@ EVERY = {
     "test_a_mistake_in_a_part_alone_is_found": 3,
     "test_the_printed_call_gives_what_the_report_says": 6,
     "test_every_right_answer_passes_the_case_that_is_shown": 8,
+    "test_what_stands_below_a_call_is_true_of_a_mistake_and_of_the_mended_code": 30,
 }
 EXTRA_FILES = {f"test_{name}.py" for names in EXTRA.values() for name in names.split()}
 #: The files whose slow tests grade one file after the other. One that has passed here is left out until what
