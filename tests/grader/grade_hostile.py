@@ -175,6 +175,8 @@ class HostileRun:
 
     def observe(self):
         """Return the files, shared memory and gradebook, which a submission must not change."""
+        for reader in self.grader._readers.values():
+            reader.close()  # a worker that waits for the next file has a scratch folder
         folders = (self.tmp, self.outside, self.course, Path("/dev/shm"))
         files = {path: facts_about(path) for folder in folders for path in sorted(folder.rglob("*"))}
         if self.source._spare:  # the spare worker's folder; its contents are checked
