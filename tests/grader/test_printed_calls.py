@@ -210,7 +210,7 @@ def entry(value, place):
 
 def reads_as(text, value):
     """Whether a report's text is what it shows of a value; a cut text says too little to tell."""
-    if "…" in text or text.endswith(" items"):
+    if "…" in text or re.fullmatch(r"\d+ items?", text):
         return True
     if text in (show(value), describe(value), f"{describe(value)}: {show(value)}"):
         return True
@@ -246,7 +246,7 @@ def test_what_stands_below_a_call_is_true_of_a_mistake_and_of_the_mended_code(ka
                 keeps = first_difference(right, wrong, Tolerance(16)) is None
                 assert keeps or reads_as(found[2], entry(wrong, found[1])), f"{wrong} {where}"
                 said += 1
-    assert said
+    assert said or kata not in SAMPLE  # of others a long call or a state may hide all that is said
 
 
 @pytest.mark.parametrize(
