@@ -259,6 +259,13 @@ def two_beams_push_an_ended_one_out():
     return ended_beam_that_loses_its_place()
 
 
+@KATA.example
+def an_ended_beam_beats_a_longer_one():
+    """It has 0.5, and what grows beside it 0.45, 0.43 and 0.41: more for each token, and less in all."""
+    rows = [(0.45, 0.05, 0.5), (0.96, 0.02, 0.02), ANY, ANY, (0.96, 0.02, 0.02), *[ANY] * 8]
+    return {"tree": tree_of(*rows), "prompt": [0], "beam_size": 2, "max_new_tokens": 3, "eos_id": 2}
+
+
 def grown(seed, vocab, steps, beam_size, eos_id, scale=2.0, fade=0.4):
     """A search chosen by its seed, since drawn ones rarely turn on what its name says."""
     tree = as_tensor(grow_tree(seed, vocab, steps, eos_id, scale, fade))

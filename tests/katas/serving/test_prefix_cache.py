@@ -270,6 +270,14 @@ def two_locks_of_one_node():
 
 
 @KATA.example
+def a_locked_prefix_of_two_nodes():
+    """Both stay, the end and the beginning, while others come and go."""
+    script = [["insert", [1, 2], [10, 11]], ["insert", [1, 2, 3], [20, 21, 22]], ["lock", [1, 2, 3]]]
+    script += [["insert", [5, 6], [30, 31]], ["insert", [7, 8], [40, 41]], ["insert", [9], [50]]]
+    return {"capacity": 6, "script": [*script, ["insert", [4], [60]], ["match", [1, 2, 3]]]}
+
+
+@KATA.example
 def a_locked_node_is_split():
     script = [["insert", [1, 2, 3], [10, 11, 12]], ["lock", [1, 2, 3]], ["insert", [1, 5], [20, 21]]]
     script += [["insert", [6], [30]], ["unlock", 0], ["insert", [7, 7, 7, 7], [40, 41, 42, 43]]]
