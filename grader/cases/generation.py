@@ -148,7 +148,8 @@ def _replayed(
 
 
 def _others(numbers: list[Number], random: Random, freely: bool) -> list[dict[int, Any]]:
-    """Return other numbers by place, for those of each range; equal ones stay equal, unless `freely`."""
+    """Return a dict for each range of numbers: by its place in the list of choices, the number that replaces
+    it. Equal numbers of a range get equal ones, unless `freely`, which draws each by itself."""
     replaced: dict[tuple[Any, Any], dict[Any, Any]] = {}
     found: dict[tuple[Any, Any], dict[int, Any]] = {}
     for place, value, low, high in numbers:

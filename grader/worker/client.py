@@ -221,17 +221,17 @@ class RemoteStudent(Student):
         began: Usage | None = None
         most = self._channel.output.total + printed
         while True:
+            reply = None
             with suppress(TimedOut):
                 reply = self._reply_to(nonce, time.monotonic() + SLICE)
-                if self._channel.output.total > most:
-                    raise Flooded(f"One call printed more than {printed >> 10} KiB.")
-                if "callback" not in reply:
-                    return reply
-                result = _call_back(reply, functions)
-                encoded = encode(result, as_tensors=self._as_tensors)
-                self._channel.send(*encoded, nonce, time.monotonic() + WALL_FACTOR * seconds)
             if self._channel.output.total > most:
                 raise Flooded(f"One call printed more than {printed >> 10} KiB.")
+            if reply is not None and "callback" not in reply:
+                return reply
+            if reply is not None:
+                encoded = encode(_call_back(reply, functions), as_tensors=self._as_tensors)
+                with suppress(TimedOut):
+                    self._channel.send(*encoded, nonce, time.monotonic() + WALL_FACTOR * seconds)
             if self.budget.is_outdated():
                 raise Outdated
             used = self._process.usage()

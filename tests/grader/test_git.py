@@ -31,15 +31,19 @@ def run(folder, *words):
     return done.stdout.decode().strip()
 
 
-@pytest.fixture
-def repository(tmp_path):
-    folder = tmp_path / "ann"
+def committed(folder, text):
+    """Make a repository that holds one file with this text, and return its folder."""
     folder.mkdir()
     run(folder, "init", "-q")
-    (folder / "softmax.py").write_text("# x\n")
+    (folder / "softmax.py").write_text(text)
     run(folder, "add", ".")
     run(folder, "commit", "-qm", "x")
     return folder
+
+
+@pytest.fixture
+def repository(tmp_path):
+    return committed(tmp_path / "ann", "# x\n")
 
 
 def asked(folder, *words):
@@ -173,13 +177,7 @@ def test_a_bare_repository_among_the_exercises_is_not_looked_at(tiny_course, rep
 
 def other(folder):
     """Return another repository whose objects the one in a folder may not have."""
-    another = folder.parent / "bob"
-    another.mkdir()
-    run(another, "init", "-q")
-    (another / "softmax.py").write_text("# the answer of another\n")
-    run(another, "add", ".")
-    run(another, "commit", "-qm", "x")
-    return another
+    return committed(folder.parent / "bob", "# the answer of another\n")
 
 
 def borrows(folder, another):
