@@ -172,7 +172,7 @@ def test_three_edits_are_judged_as_they_stand_in_the_editor(course):
         assert (named.severity, line_of(named), named.range.start.character) == (Severity.Error, 1, 4)
         [related] = named.related_information
         assert "double(x=x)" in related.message
-        assert "due" in related.message
+        assert ", expected " in related.message
 
         editor.type(RAISES)
         [raised] = await editor.diagnostics()
@@ -207,7 +207,7 @@ def test_a_hover_shows_the_case_and_each_action_does_what_it_says(course):
         shown = await editor.hover(0, 5)
         assert re.match(r"\*\*double\*\*: [\d.]+ of 10 points, \d+ of \d+ checks fail", shown)
         assert "```python\nimport numpy as np\nfrom double import double\n" in shown
-        assert re.search(r"^# result\[.*\]: .*, due ", shown, re.MULTILINE)
+        assert re.search(r"^# result\[.*\]: .*, expected ", shown, re.MULTILINE)
         assert shown.endswith("Hint 1 of 1 is one of the code actions.")
         assert "Think of two." not in shown
         assert await editor.hover(2, 0) is None
