@@ -33,7 +33,7 @@ cache is used (the triangle sits in the wrong corner).
 Edge cases with their own checks: an empty cache, one query, a cache of hundreds of
 keys.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.3.
 """

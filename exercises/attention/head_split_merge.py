@@ -25,7 +25,7 @@ the same way and still undo each other; the model then trains, and attends to no
 Edge cases with their own checks: arrays that are not contiguous, heads of one column,
 axes of length one, integers.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
 """

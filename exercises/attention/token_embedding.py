@@ -33,7 +33,7 @@ because `+=` wrote into a view of it.
 Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, ids without a batch, texts of full length, the last token.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.4 and 3.5 (there
 with a scale and with sinusoids); learned positions: Gehring et al. 2017, "Convolutional

@@ -29,7 +29,7 @@ begins with the end of the one before it.
 Edge cases with their own checks: arrays that are not contiguous, ids of -100, a
 start_id of 0, a text of two tokens.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.1 ("offset by one
 position"); Williams and Zipser 1989, for teacher forcing.

@@ -36,7 +36,7 @@ Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, temperature 0, extreme scores, a batch of one row, a vocabulary of
 50,257 tokens, another device than the CPU.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Ackley, Hinton and Sejnowski 1985, "A Learning Algorithm for Boltzmann
 Machines", section 2 (the temperature of a distribution); Holtzman et al. 2020, "The

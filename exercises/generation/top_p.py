@@ -37,7 +37,7 @@ Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, any leading axes, logits of any size, a vocabulary of 50,257
 tokens, another device than the CPU.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
 section 3.1.

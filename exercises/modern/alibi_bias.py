@@ -40,7 +40,7 @@ earlier ones.
 Edge cases with their own checks: an empty cache, one query, a cache of hundreds of
 keys.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Press, Smith and Lewis 2022, "Train Short, Test Long: Attention with Linear
 Biases Enables Input Length Extrapolation", section 3, and the code published with it.

@@ -58,7 +58,7 @@ computed in float64, equal sums, another device than the CPU.
 Scores are above 0 and at most 1; biases have any sign. Not graded: gradients; factors
 for which rounding errors decide the capacity.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Fedus, Zoph and Shazeer 2022, "Switch Transformers", section 2.2; DeepSeek-AI
 2024, "DeepSeek-V3 Technical Report", section 2.1.2.

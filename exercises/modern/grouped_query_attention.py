@@ -30,7 +30,7 @@ cache.
 Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, extreme scores, values of another width.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models
 from Multi-Head Checkpoints", section 2.2; Shazeer 2019, "Fast Transformer Decoding: One

@@ -41,7 +41,7 @@ which costs more than the base itself.
 Not graded: loading weights and gradients while merged, how lora_a is drawn, what merge
 and unmerge return, and what train() and eval() do.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models",
 section 4.1.

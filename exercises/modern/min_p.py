@@ -36,7 +36,7 @@ Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, any leading axes, logits of any size, p of 0 and of 1, a vocabulary
 of 50,257 tokens, another device than the CPU.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Nguyen et al. 2024, "Turning Up the Heat: Min-p Sampling for Creative and
 Coherent LLM Outputs", section 3.

@@ -54,7 +54,7 @@ Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, calls after other calls, another device than the CPU. For float64
 input the module is cast to float64, for another device it is moved there.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Shazeer et al. 2017, "Outrageously Large Neural Networks", section 2.1; Jiang
 et al. 2024, "Mixtral of Experts", section 2.1; the loss: Fedus, Zoph and Shazeer 2022,

@@ -50,7 +50,7 @@ the wrong place: squared, or as a divisor.
 Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, another base, other borders.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 The answer is in NumPy; there is none in PyTorch.
 

@@ -35,7 +35,7 @@ there is a cache; all pairs turn at one speed.
 Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, another base, positions with gaps or in any order, any leading axes.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding",
 section 3.2 and equation 34.

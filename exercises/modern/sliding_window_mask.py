@@ -36,7 +36,7 @@ although a cache holds earlier ones.
 Edge cases with their own checks: an empty cache, one query, a cache of hundreds of
 keys, more sinks than the first query has keys.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Beltagy, Peters and Cohan 2020, "Longformer", section 3.1; Jiang et al. 2023,
 "Mistral 7B", section 2; Xiao et al. 2024, "Efficient Streaming Language Models with

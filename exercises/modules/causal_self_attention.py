@@ -38,7 +38,7 @@ shape and heads see columns that are not theirs (the reshape straight to
 [B, H, T, d_head]); training stands still in one layer (a detached tensor); all is well
 on the CPU and the first step on a GPU raises (the mask).
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.2.1 to 3.2.3.
 """

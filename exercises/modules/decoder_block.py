@@ -44,7 +44,7 @@ or a norm stands on the path); a block that forgets an addition still trains, an
 checkpoints give slightly other numbers (GELU's tanh approximation, another eps); the
 loss falls to zero (the mask).
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners",
 section 2.3; Xiong et al. 2020, "On Layer Normalization in the Transformer

@@ -47,7 +47,7 @@ loss stays at log V (a residual is missing, nothing arrives below); text turns t
 when it is generated token by token and was fine in training (positions, or a mask that
 depends on the length); loading fails for one key (a name).
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners",
 section 2.3 (pre-norm, a last norm after the stack); Vaswani et al. 2017, sections 3.2

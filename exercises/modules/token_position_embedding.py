@@ -36,7 +36,7 @@ computed in float64, texts of full length, more sequences than positions, calls 
 other calls, another device than the CPU. For float64 input the module is cast to
 float64, for another device it is moved there.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Radford et al. 2018, "Improving Language Understanding by Generative
 Pre-Training", section 3.1.

@@ -58,7 +58,7 @@ is read); NaN after the first update (a row that may attend to nothing); one sen
 right and a batch is not (a mask that lacks the head axis); the loss falls too fast (the
 decoder sees what it has to say).
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.1 to 3.5, figure 1;
 dropout: section 5.4.

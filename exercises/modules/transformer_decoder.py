@@ -51,7 +51,7 @@ one is due, so the file on disk is larger and the loss falls more slowly (a copy
 tie); padding of the source is read (memory_mask unused); the same input gives two
 outputs after model.eval() (dropout called without the mode).
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.1, 3.4 (tying,
 sqrt(d_model)), 3.5 and 5.4 (dropout on sublayers and on embeddings); Press and Wolf

@@ -52,7 +52,7 @@ padding of the source is read, since memory_mask is per sequence and must find t
 of the keys; results at evaluation vary from call to call (dropout that never sleeps);
 checkpoints do not load (names).
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.1 to 3.3 and 5.4;
 Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture", section 3

@@ -56,7 +56,7 @@ which row the model answers with.)
 Edge cases with their own checks: float64 input computed in float64, an eos_id of 0, an
 eos_id in the prompt.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Willard and Louf 2023, "Efficient Guided Generation for Large Language Models",
 section 3.

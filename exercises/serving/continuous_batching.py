@@ -62,7 +62,7 @@ arrival, steps in which there is nothing to do.
 
 Not graded: the order of the entries in a batch, tuples or lists.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Yu et al. 2022, "Orca: A Distributed Serving System for Transformer-Based
 Generative Models" (iteration-level scheduling); Agrawal et al. 2024, "Taming

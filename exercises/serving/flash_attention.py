@@ -50,7 +50,7 @@ attention is refused: `scaled_dot_product_attention` and `nn.MultiheadAttention`
 
 First solve `scaled_dot_product_attention`: this kata waits until that one passes.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Dao et al. 2022, "FlashAttention", section 3.1 and algorithm 1; Milakov and
 Gimelshein 2018, "Online normalizer calculation for softmax".

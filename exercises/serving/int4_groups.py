@@ -55,7 +55,7 @@ a code of 16, which does not fit into four bits.
 Edge cases with their own checks: arrays that are not contiguous, float64 input computed
 in float64, groups of zeros, groups of one sign, exact halves.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Frantar et al. 2023, "GPTQ: Accurate Post-Training Quantization for Generative
 Pre-trained Transformers"; Lin et al. 2023, "AWQ: Activation-aware Weight Quantization

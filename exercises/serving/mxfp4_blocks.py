@@ -60,7 +60,7 @@ two or just below one, blocks that need the scale byte 0. NaN and infinity are n
 graded, nor is the code of -0.0 in a block of zeros, nor the sign of a 0 that comes
 back.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Open Compute Project 2023, "OCP Microscaling Formats (MX) Specification",
 version 1.0, section 6.3; Rouhani et al. 2023, "Microscaling Data Formats for Deep

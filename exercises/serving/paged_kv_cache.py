@@ -38,7 +38,7 @@ at each append.
 Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, refusals, memory, another device than the CPU.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving
 with PagedAttention", sections 4.1 to 4.3.

@@ -74,7 +74,7 @@ nodes.
 Not graded: which numbers locks get, as long as those living differ; whether a refused
 insert splits nodes or counts as a use; how fast the search for a leaf is.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Zheng et al. 2024, "SGLang: Efficient Execution of Structured Language Model
 Programs", on RadixAttention.

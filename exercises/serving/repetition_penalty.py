@@ -37,7 +37,7 @@ Edge cases with their own checks: tensors that are not contiguous, float64 input
 computed in float64, logits of -inf, a penalty below 1, a text of hundreds of tokens,
 another device than the CPU.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Keskar et al. 2019, "CTRL: A Conditional Transformer Language Model for
 Controllable Generation", section 4.1, for the penalty; the rule of signs is that of its

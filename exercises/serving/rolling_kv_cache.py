@@ -40,7 +40,7 @@ computed in float64, extreme scores, another device than the CPU.
 
 First solve `kv_cache`: this kata waits until that one passes.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Jiang et al. 2023, "Mistral 7B", section 2 (rolling buffer cache).
 """

@@ -59,7 +59,7 @@ search follows the first of two equal siblings only; the bonus is forgotten.
 Edge cases with their own checks: a tree without nodes, logits that tie, siblings with
 the same token.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Cai et al. 2024, "Medusa: Simple LLM Inference Acceleration Framework with
 Multiple Decoding Heads"; Miao et al. 2024, "SpecInfer: Accelerating Large Language

@@ -36,7 +36,7 @@ norm that is returned is the one after clipping.
 Edge cases with their own checks: arrays that are not contiguous, nothing but None,
 arrays without an axis, float64, NaN and infinities, a max_norm of 0.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent
 neural networks", section 3.2 and algorithm 1.

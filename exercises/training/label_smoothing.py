@@ -37,7 +37,7 @@ Edge cases with their own checks: arrays that are not contiguous, float64 input 
 in float64, extreme logits, another ignore_index, an ignore_index that is a token, a
 smoothing of 1.
 
-Where a ValueError is due, a failing `assert` is accepted too.
+Where a ValueError is expected, a failing `assert` is accepted too.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 5.4; Szegedy et al.
 2016, "Rethinking the Inception Architecture for Computer Vision", section 7.

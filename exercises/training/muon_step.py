@@ -21,7 +21,7 @@ Nothing is added to the root, so the scale of the matrix changes nothing. Then t
     weight    =  weight - lr * sqrt(max(1, m / n)) * orthogonalize(update)
 
 Example: orthogonalize([[3, 0], [0, 4]]) is [[0.723, 0], [0, 1.119]]; after one step in
-place of five it is [[1.193, 0], [0, 0.977]].
+place of five it is [[1.193, 0], [0, 0.976]].
 
 Example: weight [[1, 0], [0, 1]], momentum zeros, lr = 0.1, beta = 0.5.
 
