@@ -330,7 +330,9 @@ class _Run:
         text = f"{type(value).__name__} {re.sub(r' at 0x[0-9a-f]+', '', text)}"
         self.values.append(text)
         number = len(self.values) - 1
-        assert self.due is None or self.due[number : number + 1] == [text], f"another value is due: {text}"
+        assert self.due is None or self.due[number : number + 1] == [text], (
+            f"another value is expected: {text}"
+        )
 
     # what pytest calls
 
@@ -516,7 +518,7 @@ def _run_check(file: str, scope: dict[str, Any], due: str | None) -> None:
     value = eval(compile(ast.Expression(last.value), file, "eval"), scope) if last else None  # type: ignore[attr-defined]
     with _as_due(due):
         shown = "" if value is None else repr(value)
-    assert not due or shown.split() == due.split(), f"{shown} is shown, and {due} is due"
+    assert not due or shown.split() == due.split(), f"{shown} is shown; expected {due}"
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
             _call_with(scope[node.name], scope)

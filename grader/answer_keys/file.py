@@ -495,5 +495,7 @@ def _cipher(secret: str, where: str) -> Any:
     except (binascii.Error, ValueError):
         raw = b""
     if len(raw) != SECRET_BYTES:
-        raise KeyUnusable(f"{where[0].upper()}{where[1:]} is no secret: 44 characters of base64 are due.")
+        raise KeyUnusable(
+            f"{where[0].upper()}{where[1:]} is no secret: 44 characters of base64 are expected."
+        )
     return AESGCM(raw)

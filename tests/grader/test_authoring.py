@@ -72,9 +72,9 @@ UNSIGNED = (
 )
 REFUSED = "variants.py:10: the variant `cubes` is refused by `agrees_with_reference`"
 SHORT = [
-    "exercises/attention/double.py:1: the docstring is no statement yet (400 characters are due).",
+    "exercises/attention/double.py:1: the docstring is no statement yet (400 characters are needed).",
     "tests/katas/path.toml does not list it; put it where it is best learnt.",
-    "1 hints; 3 are due, from a nudge to nearly the answer.",
+    "1 hints; 3 are needed, from a nudge to nearly the answer.",
 ]
 
 
@@ -178,8 +178,8 @@ def test_mistakes_may_import_the_reference(capsys, course):
     '''
     _, gaps = found(capsys, course({**WHOLE, mistakes: text}))
     assert gaps == [
-        "solutions/attention/double/variants.py:8: 1 variant; 3 are due, in other styles.",
-        f"{mistakes}:5: 1 mistake; 6 are due.",
+        "solutions/attention/double/variants.py:8: 1 variant; 3 are needed, in other styles.",
+        f"{mistakes}:5: 1 mistake; 6 are needed.",
         "tests/katas/attention/test_double.py:33: no mistake fails the law `refuses_text`; add the mistake"
         " that it guards against, or drop it.",
     ]
@@ -218,8 +218,8 @@ def test_too_few_answers_are_a_gap_and_the_table_counts_them(capsys, course):
     code, gaps = found(capsys, course(WHOLE))
     assert code == 1
     assert gaps == [
-        "solutions/attention/double/variants.py:8: 1 variant; 3 are due, in other styles.",
-        "solutions/attention/double/mistakes.py:23: 4 mistakes; 6 are due.",
+        "solutions/attention/double/variants.py:8: 1 variant; 3 are needed, in other styles.",
+        "solutions/attention/double/mistakes.py:23: 4 mistakes; 6 are needed.",
     ]
 
 

@@ -54,7 +54,7 @@ def test_a_secret_may_be_in_a_file(tmp_path):
 
 
 OTHER = "does not open with the secret in DOJO_SEAL: the secret is another, or the file is damaged."
-NO_SECRET = "The secret in DOJO_SEAL is no secret: 44 characters of base64 are due."
+NO_SECRET = "The secret in DOJO_SEAL is no secret: 44 characters of base64 are expected."
 DAMAGED = "ci.key is cut off or damaged: fetch it again, or make it anew."
 CASES = {
     "no secret": (lambda d: d, None, "ci.key is sealed: put its secret into the variable DOJO_SEAL, or name"

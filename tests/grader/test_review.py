@@ -363,7 +363,7 @@ def test_the_broken_one_of_two_versions_and_a_call_that_tells(mine, monkeypatch)
     letter = broken_in(review(mine, "--which").output)
     done = review(mine, "--which", answers=[letter, "softmax(np.ones(2))", "softmax(np.ones((2, 2)))"])
     assert "✗ Both give [0.5, 0.5]." in done.output
-    assert "✓ It does: [[0.25, 0.25], [0.25, 0.25]], and [[0.5, 0.5], [0.5, 0.5]] is due." in done.output
+    assert "✓ It does: [[0.25, 0.25], [0.25, 0.25]], expected [[0.5, 0.5], [0.5, 0.5]]." in done.output
     assert "Found at first sight." in done.output
     assert "def softmax" in done.output
     assert "import numpy" not in done.output

@@ -156,7 +156,7 @@ class _Dialogue:
                 break
             told = tell_apart(self.grader, self.info, source, fault, text)
             if told.differs:
-                _say(f"✓ It does: {told.broken}, and {told.right} is due.")
+                _say(f"✓ It does: {told.broken}, expected {told.right}.")
                 return
             _say(told.problem or f"✗ Both give {told.right}.")
         click.echo("\n" + "\n".join(case_lines(review.check, width)))

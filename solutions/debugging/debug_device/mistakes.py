@@ -246,7 +246,7 @@ class keeps_the_first_mask(_Attention):
 @subtle
 class hides_the_future_in_training_only(_Attention):
     """In training all is right, and after `eval()` every token reads the whole sequence: the mask depends on
-    the mode. It is due in both.
+    the mode. It belongs in both.
     """
 
     def _weights(self, scores, mask):

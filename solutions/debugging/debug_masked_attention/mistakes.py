@@ -117,8 +117,8 @@ def forgets_to_scale_before_the_old_softmax(x, w_q, w_k, w_v):
 
 
 def divides_by_d_k(x, w_q, w_k, w_v):
-    """The weights are too even: the scores are divided by d_k itself. Its square root is due, as the sum of
-    d_k independent products of size 1 has that size.
+    """The weights are too even: the scores are divided by d_k itself. Its square root is expected, as the sum
+    of d_k independent products of size 1 has that size.
     """
     return _attend(x, w_q, w_k, w_v, width=w_k.shape[1] ** 2)
 

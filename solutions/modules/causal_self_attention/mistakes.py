@@ -206,7 +206,7 @@ class reads_the_first_sequence_only(_Attention):
 
 
 class returns_the_output_alone(_Attention):
-    """forward returns one tensor where two are due: the output and the attention weights."""
+    """forward returns one tensor where two are expected: the output and the attention weights."""
 
     def _results(self, output, weights):  # noqa: ARG002 - the mistake
         return output
@@ -309,7 +309,8 @@ class subtracts_one_maximum_for_all(_Attention):
 @subtle
 class hides_the_future_in_training_only(_Attention):
     """In training all is right, and after module.eval() every token reads the whole sequence: the mask
-    depends on the mode. A text that is generated has no future, but a prompt has; the mask is due in both.
+    depends on the mode. A text that is generated has no future, but a prompt has; the mask is expected in
+    both.
     """
 
     def _later(self, x):

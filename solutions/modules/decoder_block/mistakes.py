@@ -194,8 +194,8 @@ class approximates_gelu(_Block):
 
 @subtle
 class uses_another_eps(_Block):
-    """Results differ in the fifth digit or so: the norms have an eps of their own, where 1e-5 is due. Rows
-    of little spread show it best.
+    """Results differ in the fifth digit or so: the norms have an eps of their own, where 1e-5 is expected.
+    Rows of little spread show it best.
     """
 
     eps = 1e-6
@@ -331,7 +331,7 @@ class _InTrainingOnly(_Attention):
 @subtle
 class hides_the_future_in_training_only(_Block):
     """In training all is right, and after block.eval() every token reads the whole sequence: the mask depends
-    on the mode. A text that is generated has no future, but a prompt has; the mask is due in both.
+    on the mode. A text that is generated has no future, but a prompt has; the mask is expected in both.
     """
 
     attention_class = _InTrainingOnly

@@ -382,8 +382,8 @@ class returns_one_buffer(_GPT):
 
 @subtle
 class hides_the_future_after_training_only(_GPT):
-    """In training mode tokens see later ones, after model.eval() they do not. The mask is due in both modes,
-    in training above all: look for what depends on self.training.
+    """In training mode tokens see later ones, after model.eval() they do not. The mask is expected in both
+    modes, in training above all: look for what depends on self.training.
     """
 
     def visible(self, scores):

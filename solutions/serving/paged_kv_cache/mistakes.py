@@ -134,7 +134,7 @@ class gives_back_the_blocks_and_keeps_the_sequence(_Cache):
 @subtle
 class accepts_a_second_free(_Cache):
     """The second `free` of an id passes in silence, as that of an id never given. It is an error in the
-    caller's code that would give a block to two sequences; a ValueError is due."""
+    caller's code that would give a block to two sequences; a ValueError is expected."""
 
     def free(self, seq_id):
         if seq_id in self.tables:
@@ -143,8 +143,8 @@ class accepts_a_second_free(_Cache):
 
 @subtle
 class forgets_unknown_ids_in_the_table(_Cache):
-    """block_table of an id that is not living is an empty list. A ValueError is due from every method; check
-    what `get` returns for a key that is not there."""
+    """block_table of an id that is not living is an empty list. A ValueError is expected from every method;
+    check what `get` returns for a key that is not there."""
 
     def block_table(self, seq_id):
         return list(self.tables.get(seq_id, []))
@@ -153,7 +153,7 @@ class forgets_unknown_ids_in_the_table(_Cache):
 @subtle
 class raises_a_key_error(_Cache):
     """An id that is not living raises a KeyError, which is the dict's own. A ValueError that says what is
-    wrong is due."""
+    wrong is expected."""
 
     def living(self, seq_id):
         return self.tables[seq_id]

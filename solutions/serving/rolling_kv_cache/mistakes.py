@@ -447,9 +447,9 @@ def scales_q_in_place(q, k, v, cache):
 
 @subtle
 class writes_a_long_piece_from_the_first_slot(_Cache):
-    """Right until a piece is longer than the window; two steps later a token that is due is missing. The ring
-    took the piece from its first slot on, and a step goes to the slot of its position, where a young token
-    may stand now. One rule must name the slot in both cases.
+    """Right until a piece is longer than the window; two steps later a token that is expected is missing. The
+    ring took the piece from its first slot on, and a step goes to the slot of its position, where a young
+    token may stand now. One rule must name the slot in both cases.
     """
 
     def append(self, k, v):

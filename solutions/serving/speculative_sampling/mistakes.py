@@ -276,8 +276,8 @@ def draws_with_the_refused_uniform(target_probs, draft_probs, draft_ids, uniform
 
 @_in_both
 def takes_the_likeliest_of_the_rest(target_probs, draft_probs, draft_ids, uniforms):
-    """The token that the step adds is always the most likely one: `argmax` stands where a draw is due. The
-    text is then less varied than the target's."""
+    """The token that the step adds is always the most likely one: `argmax` stands where a draw is expected.
+    The text is then less varied than the target's."""
     return _step(
         target_probs, draft_probs, draft_ids, uniforms, draw=lambda probs, _: probs.argmax(-1, keepdim=True)
     )

@@ -189,7 +189,7 @@ def takes_the_last_of_equals(text, num_merges):
 
 def keeps_the_order_of_the_beginning(text, num_merges):
     """Right for the first merges; later ties go to the pair that was met first in an earlier sequence,
-    because the counts are kept and corrected. The first one in the sequence as it is now is due."""
+    because the counts are kept and corrected. The first one in the sequence as it is now is expected."""
     order = {}
 
     def choose(counts, ids):

@@ -333,8 +333,8 @@ class begins_where_the_name_grows:
 
 @subtle
 class counts_in_int32:
-    """The positions are right and have the wrong dtype: int64 is due, whatever the dtype of document_ids.
-    Check where the array is made, and casts."""
+    """The positions are right and have the wrong dtype: int64 is expected, whatever the dtype of
+    document_ids. Check where the array is made, and casts."""
 
     @staticmethod
     def packed_positions(document_ids):
@@ -420,8 +420,8 @@ def takes_minus_1_for_the_only_padding_of_targets(ids, document_ids, ignore_inde
 
 @subtle
 def keeps_the_dtype_of_the_ids(ids, document_ids, ignore_index=-100):
-    """The targets have the dtype of ids: int32 stays int32, and in uint8 -100 turns into 156. int64 is due,
-    which holds any ignore_index. Check where the array is made."""
+    """The targets have the dtype of ids: int32 stays int32, and in uint8 -100 turns into 156. int64 is
+    expected, which holds any ignore_index. Check where the array is made."""
     return _targets(ids, document_ids, ignore_index).astype(ids.dtype)
 
 

@@ -13,7 +13,7 @@ KATA = Kata(
     title="Many heads from one width",
     source="Vaswani et al. 2017, section 3.2.2",
     hints=(
-        "Take one token with four columns and two heads: which columns are due to head 0? Then take two "
+        "Take one token with four columns and two heads: which columns belong to head 0? Then take two "
         "tokens, and see whether your head 0 holds the same columns of both.",
         "A reshape can cut the last axis into two, or join two neighbouring axes into one, but it never "
         "changes the order of the numbers. Two tokens a and b, two heads of two columns:\n\n"

@@ -355,7 +355,8 @@ def test_ends_at_the_first_eos(student, tree, prompt, beam_size, max_new_tokens,
     due = tokens.index(eos_id) + 1 if eos_id in tokens else max_new_tokens
     expect.true(
         len(tokens) == due,
-        f"{due} new tokens are due (max_new_tokens={max_new_tokens}, eos_id={eos_id}); these came: {tokens}.",
+        f"With max_new_tokens={max_new_tokens} and eos_id={eos_id}, the number of new tokens is "
+        f"{len(tokens)}; expected {due}. They are {tokens}.",
     )
 
 

@@ -324,7 +324,7 @@ def test_model_is_in_evaluation_mode(student, ids, max_new_tokens, training):
     witness = student.build(WITNESS, "Witness", "mode", training)
     text = generated(student, witness, ids, max_new_tokens, 4, None)
     new = text[:, ids.shape[1] :]
-    expect.true(not (new == 1).any(), "The model ran in training mode; it is due to run in evaluation mode.")
+    expect.true(not (new == 1).any(), "The model ran in training mode; evaluation mode is expected.")
     expect.true(not new.any(), "Evaluation mode must reach every submodule. One was in training mode.")
 
 

@@ -335,8 +335,8 @@ def test_later_blocks_are_not_computed(student):
     expect.true(
         work[False] <= 2 * once,
         "For 64 queries and 64 keys in blocks of 8, the five products computed once take "
-        f"{once:,} floating-point operations, and at most twice as many are due. It takes {work[False]:,}: "
-        "blocks are computed again and again.",
+        f"{once:,} floating-point operations, and at most twice as many are expected. It takes "
+        f"{work[False]:,}: blocks are computed again and again.",
     )
     expect.true(
         work[True] <= 0.75 * work[False],

@@ -224,7 +224,7 @@ def any_depth(draw):
 
 @KATA.law(points=1, cases=any_depth)
 def test_weights_have_their_size(student, blocks, style, part, dtype, num_layers, options):
-    """Every matrix has the standard deviation that is due to it."""
+    """Every matrix has the standard deviation that its kind asks for."""
     _, found = initialised(student, blocks, style, part, dtype, num_layers, options)
     for name, tensor in found.items():
         if is_matrix(name, tensor):

@@ -252,7 +252,7 @@ def test_later_blocks_are_not_computed(student):
     expect.true(
         work[False] <= 3 * once,
         "For 64 queries and 64 keys in blocks of 8, scores and output computed once take "
-        f"{once:,} floating-point operations, and at most three times as many are due. It takes "
+        f"{once:,} floating-point operations, and at most three times as many are expected. It takes "
         f"{work[False]:,}: blocks are computed again and again.",
     )
     expect.true(

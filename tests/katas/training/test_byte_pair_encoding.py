@@ -369,7 +369,7 @@ def test_fewer_merges_come_first(student, text, num_merges):
     """Fewer merges are the first ones of more."""
     all_merges = learnt(student, text, num_merges)
     expect.true(
-        len(all_merges) == num_merges, f"{num_merges} merges are due; train_bpe returns {len(all_merges)}."
+        len(all_merges) == num_merges, f"The number of merges is {len(all_merges)}; expected {num_merges}."
     )
     for fewer in range(num_merges):
         what = f"train_bpe({text!r}, {fewer}), against the first of {num_merges} merges,"

@@ -627,7 +627,7 @@ def _verify_variants(course: Course, grader: Grader, result: KataVerification, r
     if len(sources) < VARIANTS_DUE:
         where = place(course, path, last_line(path))
         result.gaps.append(
-            f"{where}: {counted(len(sources), 'variant')}; {VARIANTS_DUE} are due, in other styles."
+            f"{where}: {counted(len(sources), 'variant')}; {VARIANTS_DUE} are needed, in other styles."
         )
     for name, source in sources.items():
         where = place(course, path, line_of_definition(path, name))
@@ -712,7 +712,7 @@ def _add_outcomes(course: Course, result: KataVerification, found: list[MistakeO
     if len(own) < MISTAKES_DUE:
         path = course.mistakes(result.info)[-1]
         where, there = place(course, path, last_line(path)), counted(len(own), "mistake")
-        result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")
+        result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are needed.")
     if any(outcome.gap or outcome.note for outcome in found):
         answers = Answers(course, result.info, "mistakes")
     for outcome in found:

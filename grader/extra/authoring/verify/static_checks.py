@@ -284,7 +284,9 @@ def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
     tree, where = parse(course.stub(info)), place(course, course.stub(info), 1)
     found = []
     if len(ast.get_docstring(tree) or "") < STATEMENT_LENGTH:
-        found.append(f"{where}: the docstring is no statement yet ({STATEMENT_LENGTH} characters are due).")
+        found.append(
+            f"{where}: the docstring is no statement yet ({STATEMENT_LENGTH} characters are needed)."
+        )
     found += _gaps_of_long_lines(course, course.stub(info))
     found += _gaps_of_stray_items(course, course.stub(info))
     if "grader" in _imported(tree):
@@ -341,7 +343,7 @@ def _imported(tree: ast.Module) -> set[str]:
 
 def _gaps_of_hints(info: KataInfo) -> list[str]:
     if len(info.hints) < HINTS_DUE:
-        return [f"{len(info.hints)} hints; {HINTS_DUE} are due, from a nudge to nearly the answer."]
+        return [f"{len(info.hints)} hints; {HINTS_DUE} are needed, from a nudge to nearly the answer."]
     return []
 
 
