@@ -228,7 +228,9 @@ def first_use(
     """Return the first of the library functions that a submission uses, and its line, or None. Raises
     Unreadable."""
     data = encoded(submission.source)
-    found, _ = ask("uses", list[tuple[str, int]], data, by, names=[*names])
+    found, _ = ask(
+        "uses", list[tuple[str, int]], data, by, names=[*names], entry_points=submission.info.entry_points
+    )
     return found[0] if found else None
 
 
@@ -238,7 +240,8 @@ def shortcut_in(
     """Return the first of the shortcuts of a kata in a library that a submission uses, and its line, or None.
     Raises Unreadable."""
     data = encoded(submission.source)
-    found, _ = ask("delegates", list[tuple[str, int]], data, by, names=[*names], library=library)
+    given = {"names": [*names], "library": library, "entry_points": submission.info.entry_points}
+    found, _ = ask("delegates", list[tuple[str, int]], data, by, **given)
     return found[0] if found else None
 
 

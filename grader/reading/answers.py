@@ -108,17 +108,19 @@ def katas(data: bytes, *, label: str, names: list[str]) -> tuple[list[str], str]
     return answered_in(cells_in(data, label), names), ""
 
 
-def uses(data: bytes, *, names: list[str]) -> tuple[list[tuple[str, int]], str]:
+def uses(data: bytes, *, names: list[str], entry_points: list[str]) -> tuple[list[tuple[str, int]], str]:
     """Return the first of the library functions that a source uses, and its line, if it uses one."""
     tree = tree_of(_text(data))
-    used = rules.first_use(tree, names) if tree else None
+    used = rules.first_use(tree, names, entry_points=entry_points) if tree else None
     return ([used] if used else []), ""
 
 
-def delegates(data: bytes, *, names: list[str], library: str) -> tuple[list[tuple[str, int]], str]:
+def delegates(
+    data: bytes, *, names: list[str], library: str, entry_points: list[str]
+) -> tuple[list[tuple[str, int]], str]:
     """Return the first of a kata's shortcuts that a source uses, and its line, if it uses one."""
     tree = tree_of(_text(data))
-    used = rules.shortcut_in(tree, names, library) if tree else None
+    used = rules.shortcut_in(tree, names, library, entry_points) if tree else None
     return ([used] if used else []), ""
 
 

@@ -68,6 +68,9 @@ def gradients(output, inputs):
     output.backward()
 '''
 
+FUNCTIONAL, SPECIAL = "torch.nn.functional.softmax", "scipy.special._logsumexp"
+MODULE = "torch.nn.modules.activation.Softmax"
+
 
 @pytest.mark.parametrize(
     ("name", "code", "used"),
@@ -129,13 +132,40 @@ def gradients(output, inputs):
             "",
         ),
         ("decoder_stack", "import torch\ntorch.nn.Transformer()", "torch.nn.Transformer"),
+        (
+            "softmax",
+            "from torch.nn.functional import *\n_s = softmax\ndef softmax(x): return _s(x)",
+            FUNCTIONAL,
+        ),
+        ("softmax", "def softmax(x): pass\nfrom torch.nn.functional import *", FUNCTIONAL),
+        ("softmax", "from torch import *\ndef softmax(x): return log_softmax(x, 1)", "torch.log_softmax"),
+        ("softmax", "from torch import *\ndef softmax(x): return x.softmax(1)", "torch.Tensor.softmax"),
+        ("softmax", "from torch.nn import *\nm = functional.softmax", FUNCTIONAL),
+        ("softmax", "from torch import *\ndef softmax(x): return exp(x)\nsoftmax(1)", ""),
+        ("softmax", "from scipy.special import softmax", "scipy.special.softmax"),
+        ("softmax", "from scipy.special import softmax\ndef softmax(x): pass\nsoftmax(1)", ""),
+        ("softmax", "from scipy.special._logsumexp import softmax as s\ns(1)", f"{SPECIAL}.softmax"),
+        ("softmax", "import torch\nf = torch.nn.functional\ng = f\ng.softmax(1)", FUNCTIONAL),
+        ("softmax", "import torch\ndef f(x): return getattr(x, 'softmax')(1)", "torch.Tensor.softmax"),
+        ("softmax", "import torch as t\ngetattr(t.nn, 'functional').softmax(1)", FUNCTIONAL),
+        ("softmax", "import torch as t\nvars(t)['softmax'](1)", "torch.softmax"),
+        ("softmax", "import torch as t\nt.nn.functional.__dict__['softmax'](1)", FUNCTIONAL),
+        ("softmax", "import importlib\nimportlib.import_module('torch').softmax(1)", "torch.softmax"),
+        ("softmax", "m = __import__('torch.nn')\nm.nn.functional.softmax(1)", FUNCTIONAL),
+        ("softmax", "import sys\nsys.modules['torch'].softmax(1)", "torch.softmax"),
+        ("softmax", "import torch\ntorch.ops.aten._softmax.default(1)", "torch.ops.aten._softmax.default"),
+        ("softmax", "import torch\ntorch._softmax(1)", "torch._softmax"),
+        ("softmax", "import torch\ntorch._VF.softmax(1)", "torch._VF.softmax"),
+        ("softmax", "from torch.nn.modules import activation as a\na.Softmax()", MODULE),
+        ("softmax", "import numpy as np\nx = np.pi\ngetattr(x, 'softmax')", ""),
         ("temperature_sampling", "import torch\ntorch.multinomial(1, 1)", ""),
         ("top_k", "import torch\ntorch.topk(1, 1)", ""),
     ],
 )
 def test_what_does_all_of_a_kata_is_found_and_what_it_allows_is_not(name, code, used):
     info = COURSE.kata_info(name)
-    got = shortcut_in(ast.parse(code), COURSE.shortcuts(COURSE.declaration(info)), info.library)
+    names = COURSE.shortcuts(COURSE.declaration(info))
+    got = shortcut_in(ast.parse(code), names, info.library, info.entry_points)
     assert (got[0] if got else "") == used
 
 
