@@ -28,8 +28,9 @@ from grader.grading.submission_run import START_SECONDS
 from grader.values.formatting import counted
 from grader.worker.child.sandbox import allowed_paths
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.fork_server import ForkServer, Process, WorkerFactory, open_source
-from grader.worker.protocol.messages import ALL
+from grader.worker.fork_server import ForkServer, WorkerFactory, open_source
+from grader.worker.process import Process
+from grader.worker.protocol.terms import ALL
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "benchmarks" / "gpu.md"

@@ -24,7 +24,7 @@ from grader.worker.child.sandbox import apply
 from grader.worker.client import RemoteStudent
 from grader.worker.fork_server import ForkServer, open_source
 from grader.worker.in_process import LocalStudent
-from grader.worker.protocol.messages import ALL, ISOLATION, Terms
+from grader.worker.protocol.terms import ALL, ISOLATION, Terms
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = ROOT / "tests" / "grader" / "submissions"

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from grader.errors import CourseError
-from grader.worker.protocol.messages import environment
+from grader.worker.protocol.terms import environment
 from kata_audit.homework import Homework
 from kata_audit.server import Protection, available
 

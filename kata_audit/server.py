@@ -30,7 +30,7 @@ from typing import Any
 
 from grader.course.files import Folder
 from grader.worker.child.sandbox import hardening, landlock, seccomp
-from grader.worker.protocol.channel import (
+from grader.worker.protocol.system_calls import (
     PR_SET_DUMPABLE,
     address_space,
     control,

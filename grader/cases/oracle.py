@@ -29,9 +29,11 @@ from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Arguments, DrawCase, Kata, KataError
 from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out, most_axes
 from grader.values.formatting import show
+from grader.worker.calls import Call, Calls, CaseFailed, KeptCalls, LargestTensor
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, LargestTensor, RemoteObject, Student
+from grader.worker.proxies import RemoteObject
+from grader.worker.student import Student
 
 LARGEST_FILE = 64 * 2**20
 LARGEST_CACHE = 256 * 2**20  # bytes of all files; those of seventy katas take a tenth

@@ -14,9 +14,11 @@ from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves
 from grader.values.comparison import Difference, Tolerance, first_difference
+from grader.worker.calls import Call, Calls, KeptCalls
 from grader.worker.protocol.codec import Handle
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import Call, Calls, KeptCalls, RemoteObject, Student, without_objects
+from grader.worker.proxies import RemoteObject, without_objects
+from grader.worker.student import Student
 
 SWITCHES = ("train", "eval", "double", "float")  # methods that change how a module answers
 PLAIN_CASES = 3

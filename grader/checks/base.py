@@ -20,8 +20,9 @@ from grader.expect import ExpectationFailed
 from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, float_dtype, leaves
 from grader.values.comparison import Difference, first_difference, plain_dtype
+from grader.worker.calls import Call, Calls, CaseFailed, KeptCalls
 from grader.worker.client import WorkerLost
-from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, Student
+from grader.worker.student import Student
 
 #: PyTorch has next to no operations for most of these, and uint8 is a mask where it is an index. Where a
 #: statement asks for bytes it is uint8, which has all operations on bits.
@@ -182,6 +183,36 @@ class CheckContext:
 Judge = Callable[[CheckContext, Case], None]
 
 
+@dataclass(frozen=True)
+class Nature:
+    """What a check is, for those who ask it.
+
+    Attributes:
+        compares: Whether it is about what calls return, so that a known mistake with the same answers
+            explains it. The others are about dtypes, memory and devices.
+        of_state: Whether it fails if a call keeps something for later ones.
+        is_measured: Whether it may rest on what is measured beside the submission.
+        is_traced: Whether the trace of a failing call has the line at fault.
+        asks_others: Whether it looks at other cases of the bank too.
+        of_tensors: Whether it is about tensors alone, so that a reference in NumPy is not asked.
+        is_slow: Whether it takes so long that mutants are asked the others before.
+        is_optional: Whether only some katas have it.
+    """
+
+    compares: bool = False
+    of_state: bool = False
+    is_measured: bool = False
+    is_traced: bool = False
+    asks_others: bool = False
+    of_tensors: bool = False
+    is_slow: bool = False
+    is_optional: bool = False
+
+
+OF_A_LAW = Nature(compares=True, is_measured=True)
+OF_A_CORNER = Nature(compares=True)  # and of a question
+
+
 @dataclass
 class Check:
     """A check of one kata, worth `points` (in hundredths): `judge` is called for each of its cases."""
@@ -193,6 +224,7 @@ class Check:
     judge: Judge
     parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None if a check takes all
     purpose: bool = False  # whether it holds what the kata is about, so that its failure caps the points
+    nature: Nature = OF_A_CORNER
 
     @cached_property
     def _positions(self) -> dict[int, int]:

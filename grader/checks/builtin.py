@@ -16,23 +16,21 @@ from grader.answer_keys.answers import Case, half, spread
 from grader.cases import state
 from grader.cases.generation import LAYOUT
 from grader.cases.oracle import Oracle
-from grader.checks.base import Check, CheckContext, Judge, Observation
+from grader.checks.base import OF_A_LAW, Check, CheckContext, Judge, Nature, Observation
 from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Arguments, Kata, KataError, Law, hundredths
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
+from grader.worker.calls import Call, Calls, CaseFailed, Skip
 from grader.worker.protocol.codec import TensorOutline
-from grader.worker.student import Call, Calls, CaseFailed, Skip, without_objects
+from grader.worker.proxies import without_objects
 
 GRADIENT_CASES = 6
 NUMBERS = {2: "two", 3: "three", 4: "four"}
 LEAST_AGREEMENT = 150  # hundredths of a point; where less would be left, two checks share the points of one
 SHARED = 50
-SHARING = ("answers_the_same_again", state.EARLIER_CALLS)
-#: The built-in checks that rest on what is measured beside the submission. A law may as well.
-MEASURED = ("leaves_arguments_unchanged", *SHARING, "has_the_right_gradients", "stays_on_the_device")
 AT_RANDOM = "Is something drawn at random, kept between calls, or taken from a set, whose order changes?"
 A_TENSOR = " A file that uses NumPy is judged in NumPy, whose arrays are no tensors."
 CALL_FAILS = "the call raises in every case that it judges"
@@ -55,6 +53,7 @@ class BuiltinCheck:
         choose: Selects and orders the cases. A check without cases is left out.
         corner: The corner whose cases are judged: "" for the plain ones, None for all.
         needs: Whether a right answer has what the check is about; cases without it are left out.
+        nature: What the check is, for those who ask.
     """
 
     name: str
@@ -65,6 +64,7 @@ class BuiltinCheck:
     choose: Choose
     corner: str | None
     needs: Callable[[Any], bool]
+    nature: Nature
 
 
 BUILTIN: dict[str, BuiltinCheck] = {}  # in the order in which they run
@@ -76,12 +76,16 @@ def builtin_check(
     choose: Choose = lambda cases: cases,
     corner: str | None = "",
     needs: Callable[[Any], bool] = lambda _: True,
+    **nature: bool,
 ) -> Callable[[Judge], Judge]:
-    """Register the decorated function as a check that every kata gets; see `BuiltinCheck`."""
+    """Register the decorated function as a check that every kata gets; see `BuiltinCheck`, and `Nature` for
+    what else may be said of it."""
 
     def register(judge: Judge) -> Judge:
         name, title = judge.__name__, " ".join((judge.__doc__ or "").split())
-        BUILTIN[name] = BuiltinCheck(name, title, judge, points, when, choose, corner, needs)
+        BUILTIN[name] = BuiltinCheck(
+            name, title, judge, points, when, choose, corner, needs, Nature(**nature)
+        )
         return judge
 
     return register
@@ -122,7 +126,7 @@ def _float64_only(cases: list[Case]) -> list[Case]:
     return [case for case in cases if float_dtype(case.arguments) == "float64"]
 
 
-@builtin_check(points=None)
+@builtin_check(points=None, compares=True)
 def agrees_with_reference(context: CheckContext, case: Case) -> None:
     """Every entry equals the reference."""
     _agree(context, case, plain_dtype(float_dtype(context.expected(case).native)))
@@ -239,7 +243,7 @@ def _answered(context: CheckContext, case: Case) -> Observation:
     return seen
 
 
-@builtin_check(corner=None, needs=_has_axes)
+@builtin_check(corner=None, needs=_has_axes, is_traced=True)
 def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     """The result has the dtype that the statement names."""
     expected = context.expected(case).native
@@ -288,7 +292,7 @@ def _path(name: str, key: Any) -> str:
     return f"{name}[{key!r}]" if name else f"`{key}`"
 
 
-@builtin_check(corner=None)
+@builtin_check(corner=None, is_traced=True, is_measured=True)
 def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
     """The arguments are left as they were."""
     seen = _answered(context, case)
@@ -299,7 +303,7 @@ def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
         raise seen.complaint(text, call=call)
 
 
-@builtin_check(choose=_half_reversed, corner=None)
+@builtin_check(choose=_half_reversed, corner=None, of_state=True, is_measured=True, is_slow=True)
 def answers_the_same_again(context: CheckContext, case: Case) -> None:
     """The same call gives the same answer."""
     first = _answered(context, case)
@@ -314,7 +318,7 @@ def answers_the_same_again(context: CheckContext, case: Case) -> None:
         raise again.complaint(text, replace(found, what="the second answer"))
 
 
-@builtin_check(corner=None)
+@builtin_check(corner=None, of_state=True, is_measured=True, asks_others=True, is_optional=True)
 def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     """Calls with other inputs, in other modes and without gradients change nothing."""
     seen = _answered(context, case)
@@ -334,7 +338,15 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
             raise CaseFailed(ExpectationFailed(found.sentence, difference), found.calls)
 
 
-@builtin_check(points=200, when=lambda kata: kata.grades_gradients, choose=_gradient_cases)
+@builtin_check(
+    points=200,
+    when=lambda kata: kata.grades_gradients,
+    choose=_gradient_cases,
+    compares=True,
+    is_measured=True,
+    is_slow=True,
+    is_optional=True,
+)
 def has_the_right_gradients(context: CheckContext, case: Case) -> None:
     """Gradients equal the reference's."""
     calls = _require_gradients(context, case, evaluating=False)
@@ -389,7 +401,14 @@ def _none_reaches(name: str, gradient: Any, evaluating: bool) -> str:
     return f"In evaluation mode n{told}" if evaluating else f"N{told}"
 
 
-@builtin_check(when=lambda kata: kata.checks_device, choose=_medium_sized)
+@builtin_check(
+    when=lambda kata: kata.checks_device,
+    choose=_medium_sized,
+    is_measured=True,
+    of_tensors=True,
+    is_slow=True,
+    is_optional=True,
+)
 def stays_on_the_device(context: CheckContext, case: Case) -> None:
     """Every tensor is on the inputs' device."""
     first = context.observe(case)
@@ -467,13 +486,13 @@ def _require_same_answer(context: CheckContext, case: Case, plain: dict[str, Any
     )
 
 
-@builtin_check(choose=_float64_only)
+@builtin_check(choose=_float64_only, is_optional=True)
 def float64_keeps_its_digits(context: CheckContext, case: Case) -> None:
     """float64 keeps its digits."""
     _agree(context, case, "float64")
 
 
-@builtin_check(corner=LAYOUT)
+@builtin_check(corner=LAYOUT, is_optional=True)
 def any_memory_layout(context: CheckContext, case: Case) -> None:
     """Any memory layout gives the same answer."""
     try:
@@ -503,7 +522,14 @@ def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
     chosen = [(check, cases) for check, cases in chosen if cases]
     left = agreement_points(oracle.kata, [check for check, _ in chosen if check.when(oracle.kata)])
     checks = [
-        Check(check.name, _title(check, kata), _points(oracle.kata, check, left), cases, check.judge)
+        Check(
+            check.name,
+            _title(check, kata),
+            _points(oracle.kata, check, left),
+            cases,
+            check.judge,
+            nature=check.nature,
+        )
         for check, cases in chosen
     ]
     of_corner = oracle.answered.of_corner
@@ -520,7 +546,7 @@ def _points(kata: Kata, check: BuiltinCheck, left: int) -> int:
         return left
     if not check.when(kata):
         return 0
-    shares = check.name in SHARING and _is_shared(kata)
+    shares = check.nature.of_state and _is_shared(kata)
     return SHARED // 2 if shares else check.points
 
 
@@ -547,11 +573,6 @@ def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
     return [case for case in cases if check.needs(oracle.expected(case).native)]
 
 
-def is_measured(check: Check) -> bool:
-    """Return whether a check may rest on what is measured beside the submission, not on its answers alone."""
-    return check.name in MEASURED or check.parameters is not None
-
-
 def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
     def judge(context: CheckContext, case: Case) -> None:
         with precision_limit(case.precision):
@@ -562,7 +583,7 @@ def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
         own = law.draw is not kata.draw
         cases = oracle.answered.law_cases[law.name] if own else half(oracle.answered.of_corner(""))
         _require_arguments(kata, law, cases)
-    return Check(law.name, law.title, law.points, cases, judge, law.parameters, law.purpose)
+    return Check(law.name, law.title, law.points, cases, judge, law.parameters, law.purpose, OF_A_LAW)
 
 
 def _require_arguments(kata: Kata, law: Law, cases: list[Case]) -> None:

@@ -18,7 +18,9 @@ from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport
 from grader.values.formatting import describe_type, show
-from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, RemoteObject, Skip, Student
+from grader.worker.calls import Call, Calls, CaseFailed, KeptCalls, Skip
+from grader.worker.proxies import RemoteObject
+from grader.worker.student import Student
 
 WORTH = 100  # hundredths of a point for each question
 CLOSE = 0.005  # the largest relative error of a number with a fraction

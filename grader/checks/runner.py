@@ -18,18 +18,12 @@ from grader.report import CheckStatus, Picture
 from grader.values.arrays import leaves, to_numpy
 from grader.values.comparison import Difference
 from grader.values.formatting import describe
+from grader.worker.batches import run_together
+from grader.worker.calls import Call, Calls, CaseFailed, KeptCalls, Skip
 from grader.worker.client import InVain, WorkerLost
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import (
-    Call,
-    Calls,
-    CaseFailed,
-    KeptCalls,
-    RemoteObject,
-    Skip,
-    Student,
-    run_together,
-)
+from grader.worker.proxies import RemoteObject
+from grader.worker.student import Student
 
 UNPACKED = re.compile(r"values to unpack \(expected (\d+)")
 PRODUCT = re.compile(r"mismatch in its core dimension 0.*\(size (\d+) is different from (\d+)\)")

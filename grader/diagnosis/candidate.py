@@ -6,18 +6,13 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from grader.answer_keys.answers import Case, Recorded
-from grader.cases.state import EARLIER_CALLS
-from grader.checks.builtin import BUILTIN, agrees_with_reference, has_the_right_gradients
+from grader.checks.builtin import agrees_with_reference
 from grader.checks.runner import CheckResult
 from grader.diagnosis.known_mistakes import ComparedFailure, KnownMistake, RecordedFailure
 from grader.report import Mistake
 from grader.values.arrays import distinct_values
 
 LEAST_CASES = 2  # that a mistake explains if it is stated as a fact
-#: Built-in checks that compare answers; the others judge dtypes, memory and devices.
-COMPARING = (agrees_with_reference.__name__, has_the_right_gradients.__name__)
-#: Checks of one case each that make the calls on which a kept state depends.
-OF_STATE = (EARLIER_CALLS, "answers_the_same_again")
 
 
 class FailedCheck:
@@ -35,18 +30,13 @@ class FailedCheck:
     def compares(self) -> bool:
         """Whether a value differs or a call raises in agreement, a law, a corner or the gradients. A law that
         only misses an error speaks of another mistake."""
-        return self.is_claim and any(f.differs or f.raises for f in self.failures.values())
-
-    @property
-    def is_claim(self) -> bool:
-        """Whether the check is about answers and not about dtypes, memory and devices."""
-        return self.name in COMPARING or self.name not in BUILTIN
+        return self.check.nature.compares and any(f.differs or f.raises for f in self.failures.values())
 
     @property
     def order(self) -> int:
         """Where naming begins: with kept state, which shows in a single case of its own checks only; then
         with what compares answers."""
-        return 0 if self.name in OF_STATE else 1 if self.compares else 2
+        return 0 if self.check.nature.of_state else 1 if self.compares else 2
 
     @cached_property
     def smallest_first(self) -> list[Case]:
@@ -151,7 +141,7 @@ class CandidateMistake:
         passes. Built-in checks and corners do not count: they may fail for another reason."""
         for result in self._results:
             check = result.check
-            if check.parameters is None and check.name != COMPARING[0]:
+            if check.parameters is None and check.judge is not agrees_with_reference:
                 continue
             passed = set(map(check.position, result.asked))
             passed -= {check.position(failure.case) for failure in result.failures}

@@ -26,9 +26,10 @@ from grader.course.mistake_edits import Change
 from grader.mistakes import LEVELS
 from grader.values.arrays import dtype_name, float_dtype, terms_of
 from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Tolerance, epsilon_of, first_difference
+from grader.worker.batches import run_together
+from grader.worker.calls import Call
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Handle, TensorOutline
-from grader.worker.student import Call, run_together
 
 
 class KnownMistake(Protocol):

@@ -20,7 +20,7 @@ from itertools import combinations, islice
 from grader.answer_keys.answers import Case
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult
-from grader.diagnosis.candidate import LEAST_CASES, OF_STATE, CandidateMistake, FailedCheck
+from grader.diagnosis.candidate import LEAST_CASES, CandidateMistake, FailedCheck
 from grader.diagnosis.known_mistakes import KnownMistake
 from grader.diagnosis.several_mistakes import Joined, SeveralMistakes, join, options_of
 from grader.kata import Kata
@@ -86,13 +86,17 @@ class Naming:
             self.found = self._names()
             if self._is_explained:
                 return
-        if not self.found and any(check.name in OF_STATE for check in self._failed):
+        if not self.found and any(check.check.nature.of_state for check in self._failed):
             self._ask_in_order()
 
     @property
     def _is_explained(self) -> bool:
         """Whether every failed claim has a name that is certain."""
-        return all(self._is_certain(c) and not self.found[c.name].partial for c in self._failed if c.is_claim)
+        return all(
+            self._is_certain(c) and not self.found[c.name].partial
+            for c in self._failed
+            if c.check.nature.compares
+        )
 
     def _find_several(self, search: SeveralMistakes) -> None:
         """Find mistakes that explain together what no single one does, unless a single one is a fact."""
@@ -253,7 +257,7 @@ class Naming:
 
     def _of_the_rest(self, possible: list[CandidateMistake]) -> dict[str, Mistake]:
         """Return the mistakes that explain a claim without values, such as a refusal that is due."""
-        rest = [check for check in self._failed if check.is_claim and not check.compares]
+        rest = [check for check in self._failed if check.check.nature.compares and not check.compares]
         return {
             check.name: one.as_mistake()
             for check in rest

@@ -19,8 +19,9 @@ import numpy as np
 from grader.checks.runner import CheckResult
 from grader.edits.candidates import EditPlace
 from grader.values.arrays import leaves, to_numpy
+from grader.worker.calls import Call
 from grader.worker.in_process import LocalStudent
-from grader.worker.student import Call, Student
+from grader.worker.student import Student
 
 MOST_CASES = 4  # that are compared
 MOST_CHECKS = 4  # whose cases are compared

@@ -24,9 +24,8 @@ from operator import attrgetter
 from typing import Any
 
 from grader.answer_keys.answers import Case
-from grader.cases.state import EARLIER_CALLS
 from grader.checks.base import Check, CheckContext, PreparedKata
-from grader.checks.builtin import answers_the_same_again, keeps_the_dtype, leaves_arguments_unchanged
+from grader.checks.builtin import leaves_arguments_unchanged
 from grader.checks.runner import CheckAborted, CheckResult, judge_case, run_check
 from grader.course.files import read
 from grader.course.submission import Submission, forbidden_names
@@ -37,12 +36,14 @@ from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.reading.rules import first_use
 from grader.values.arrays import dtype_name, leaves
+from grader.worker.batches import TOGETHER, run_together
+from grader.worker.calls import CaseFailed
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
-from grader.worker.fork_server import Process, WorkerFactory
-from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import TOGETHER, CaseFailed, Student, run_together
+from grader.worker.fork_server import WorkerFactory
+from grader.worker.process import Process
+from grader.worker.protocol.messages import CallFunction, Outcome, Request
+from grader.worker.student import Student
 
-LOCATED = (keeps_the_dtype, leaves_arguments_unchanged)
 CHANGES = "This line changes in place what the caller has passed."
 MOST_ALONE = 4  # variables that are put back one by one
 NAMING = ("id", "arg", "attr", "name")  # fields of a syntax tree that hold names
@@ -82,7 +83,9 @@ class Traced(Student):
         self.kept: dict[Label, int] = {}  # such lines of variables that outlive a call
 
     def perform(self, request: Request) -> Outcome:
-        request.trace, request.fake_device, request.gradients = True, False, False
+        if isinstance(request, CallFunction):
+            measure = request.options.measure if request.options.measure in ("flops", "tensors") else ""
+            request.options = replace(request.options, trace=True, measure=measure)
         outcome = self._student.perform(request)
         if trace := outcome.trace:
             self.lines |= set(trace["lines"])
@@ -100,7 +103,8 @@ class Undone(Student):
         self._student, self._labels = student, labels
 
     def perform(self, request: Request) -> Outcome:
-        request.undo = self._labels
+        if isinstance(request, CallFunction):
+            request.options = replace(request.options, undo=tuple(self._labels))
         return self._student.perform(request)
 
 
@@ -109,11 +113,6 @@ def traced(context: CheckContext, check: Check, case: Case) -> Traced:
     student = Traced(context.student)
     judge_case(check, context, case, student)
     return student
-
-
-def is_of_state(check: Check) -> bool:
-    """Return whether a check fails if a call keeps something for later ones."""
-    return check.judge is answers_the_same_again or check.name == EARLIER_CALLS
 
 
 def keeping(kept: dict[Label, int], passes: Callable[[list[Label]], bool]) -> list[Label]:
@@ -389,13 +388,13 @@ class RepairSearch:
     def run(self) -> None:
         """Fill `places` with those where one edit makes every check pass, or of which a run shows a fact."""
         try:
-            own = [result for result in self.failing if is_of_state(result.check)] or self.failing
+            own = [result for result in self.failing if result.check.nature.of_state] or self.failing
             lines, kept = self._traced(own[0])
             if kept and self._locate_state(own, kept):
                 return
             self._part()
             self._locate()
-            if not self.places or any(result.check.judge not in LOCATED for result in self.failing):
+            if not self.places or any(not result.check.nature.is_traced for result in self.failing):
                 failures = [failure for result in self.failing for failure in result.failures]
                 raised = frozenset(failure.line for failure in failures if failure.line)
                 unbound = next(filter(None, (UNBOUND.search(failure.message) for failure in failures)), None)
@@ -445,7 +444,7 @@ class RepairSearch:
         """Add the places that runs of the submission prove: of a changed argument and of a wrong dtype."""
         for result in self.failing:
             check, case = result.check, min((f.case for f in result.failures), key=attrgetter("weight"))
-            if check.judge not in LOCATED or self.clock.is_over():
+            if not check.nature.is_traced or self.clock.is_over():
                 continue
             try:
                 context = self._context()
@@ -579,7 +578,9 @@ def _goals(result: CheckResult) -> Iterator[Check]:
     check = result.check
     cases = sorted([failure.case for failure in result.failures] or result.asked, key=attrgetter("weight"))
     for case in dict.fromkeys([cases[0], cases[len(cases) // 2]]):
-        yield Check(check.name, check.title, check.points, [case], check.judge, check.parameters)
+        yield Check(
+            check.name, check.title, check.points, [case], check.judge, check.parameters, nature=check.nature
+        )
 
 
 def _keys(value: Any) -> Iterator[str]:

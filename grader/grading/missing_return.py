@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.report_builder import place_of
 from grader.report import CheckReport, Place
+from grader.worker.calls import Call
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call
 
 LONGEST_CODE = 40  # characters that a message shows of an expression
 Named = tuple[str, ast.FunctionDef]

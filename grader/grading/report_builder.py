@@ -276,7 +276,8 @@ def shown(
         return first, None
 
     def script(failure: Failure) -> Script | None:
-        return script_of(failure, result.check.name, kata.name, names, as_tensors)
+        of_state = result.check.nature.of_state
+        return script_of(failure, kata.name, names, of_state=of_state, as_tensors=as_tensors)
 
     found = first, script(first)
     if found[1] is None:

@@ -17,14 +17,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from grader.cases.state import EARLIER_CALLS
 from grader.checks.runner import Failure, shares_memory
 from grader.values.arrays import is_contiguous, leaves, to_numpy
 from grader.values.comparison import Difference
 from grader.values.formatting import counted, describe, describe_type, show
 from grader.values.seeded import expression_of, identity_of, seed_of, seeded
+from grader.worker.calls import Call
 from grader.worker.protocol.codec import Handle, forwards, span_of
-from grader.worker.student import OPERATORS, Call, RemoteObject
+from grader.worker.proxies import OPERATORS, RemoteObject
 
 IMPORTS = {
     "np.": "import numpy as np",
@@ -48,7 +48,6 @@ OWN = "  # the grader's own"
 LOADED = "weights"  # the argument of `load_state_dict`
 #: Checks that compare two answers to one call, so that the calls before it belong to the failure. So they do
 #: where a law holds results.
-ABOUT_EARLIER_CALLS = {"answers_the_same_again", EARLIER_CALLS}
 #: The gradient of the grader's projection, as `instrumentation.with_gradients` makes it.
 GRADIENT = """result = {call}
 weights_of_result = torch.randn(
@@ -146,16 +145,22 @@ class Script:
 
 
 def script_of(
-    failure: Failure, check: str, module: str, names: Signatures, as_tensors: bool = False
+    failure: Failure,
+    module: str,
+    names: Signatures,
+    *,
+    of_state: bool = False,
+    as_tensors: bool = False,
 ) -> Script | None:
-    """Return the failing call of the student's `module` as code, or None if nothing was called. With
-    `as_tensors` its arrays are written as the tensors that the submission got."""
+    """Return the failing call of the student's `module` as code, or None if nothing was called. For a check
+    `of_state` the calls before it are shown too. With `as_tensors` its arrays are written as the tensors that
+    the submission got."""
     last = failure.call
     if last is None:
         return None
     calls = failure.history if any(call is last for call in failure.history) else failure.trace
     at = next(index for index, call in enumerate(calls) if call is last)
-    keeps_all = check in ABOUT_EARLIER_CALLS or bool(last.options.get("hold"))
+    keeps_all = of_state or last.options.hold
     key, item = _gradient_key(failure, last), item_of(failure, last)
     writer = _Writer(_needed(calls[: at + 1], keeps_all), names, key, as_tensors, item)
     return writer.script(module)
@@ -484,9 +489,9 @@ class _Writer:
     def _printed(self, last: str) -> list[str]:
         """Return the last call with what prints its result, or a gradient; empty on the fake device."""
         call = self.calls[-1]
-        if "fake_device" in call.options:
+        if call.options.measure == "fake device":
             return []
-        if "gradients" not in call.options:
+        if call.options.measure != "gradients":
             item = "" if self.item is None else f"[{self.item}]"
             return [self._in_its_mode(call, f"print({last}{item})")]
         if call.error:
@@ -505,7 +510,7 @@ class _Writer:
 
     def _recording(self, call: Call) -> list[str]:
         """Return lines that make a call raise as it does where gradients of its arguments are recorded."""
-        if not call.error or "gradients" not in call.options:
+        if not call.error or call.options.measure != "gradients":
             return []
         given = dict(_parameters(call, self.signatures, self.classes))
         floats = [name for name, value in given.items() if "float" in str(getattr(value, "dtype", ""))]
@@ -546,7 +551,7 @@ class _Writer:
         return self._in_its_mode(call, caught + text + own)
 
     def _in_its_mode(self, call: Call, text: str) -> str:
-        return f"with torch.no_grad(): {text}" if call.options.get("grad_mode") == "off" else text
+        return f"with torch.no_grad(): {text}" if call.options.grad_mode == "off" else text
 
     def _result_names(self, call: Call) -> str:
         """Return variables for what later calls take of the result, and record them."""
@@ -572,7 +577,7 @@ class _Writer:
 
     def _expression(self, call: Call) -> str:
         target = self._target(call.target) if call.target is not None else ""
-        if call.name == "__call__" and call.options.get("evaluating"):
+        if call.name == "__call__" and call.options.evaluating:
             target = f"{target}.eval()"
         if call.is_read:
             return f"{target}.{call.name}"

@@ -22,9 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from grader.cases.oracle import measured
-from grader.cases.state import EARLIER_CALLS
 from grader.checks.base import Check, CheckContext, PreparedKata
-from grader.checks.builtin import is_measured, stays_on_the_device
 from grader.checks.parts import JudgedParts, Parts
 from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check, smallest
@@ -43,9 +41,11 @@ from grader.worker.client import (
     RemoteStudent,
     WorkerLost,
 )
-from grader.worker.fork_server import Process, WorkerFactory
-from grader.worker.protocol.channel import Flooded, address_space
-from grader.worker.protocol.messages import READING
+from grader.worker.fork_server import WorkerFactory
+from grader.worker.process import Process
+from grader.worker.protocol.channel import Flooded
+from grader.worker.protocol.system_calls import address_space
+from grader.worker.protocol.terms import READING
 from grader.worker.reader import Reader
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ class SubmissionRun:
             results += [_not_run(check, "error", TOO_MUCH) for check in left]
         if self.budget.meddled:
             return [
-                result if result.failures or not is_measured(result.check) else _meddled(result)
+                result if result.failures or not result.check.nature.is_measured else _meddled(result)
                 for result in results
             ]
         return results
@@ -423,10 +423,10 @@ class SubmissionRun:
         kata, oracle = self.prepared.kata, self.prepared.oracle
         if self.process is None or self.losses or self.parts or oracle.recorded is not None:
             return None
-        if check.name == EARLIER_CALLS or kata.questions:  # which look at other cases of the bank too
+        if check.nature.asks_others or kata.questions:
             return None
-        if self.context.is_translated and check.judge is stays_on_the_device:
-            return None  # asked of tensors alone: the reference, in NumPy, would import PyTorch here
+        if self.context.is_translated and check.nature.of_tensors:
+            return None  # the reference, in NumPy, would import PyTorch here
         channel = self.process.channel
         with contextlib.suppress(Exception, JudgingStopped):
             one = OneCase(oracle, arguments)  # without a limit, which can leave an import half done

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from grader.errors import CourseError
 from grader.processes.ending import ASK_SECONDS, KILL_SECONDS, WAIT_SECONDS, end
-from grader.worker.protocol.channel import die_with_parent
+from grader.worker.protocol.system_calls import die_with_parent
 
 TRIES = 2  # processes that one task may end, and that may end in a row before they are open
 OPEN_SECONDS = 600.0  # wall-clock time in which a process opens

@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.fork_server import Process, Usage
+from grader.worker.process import Process, Usage
 from grader.worker.protocol.channel import OUTPUT_LIMIT, ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import ARRAYS, Handle, Malformed, decode, encode, in_one_line
-from grader.worker.protocol.messages import LEFT_CHANGED, LONGEST_NAME, MOST_KEPT, Outcome, Request
+from grader.worker.protocol.messages import (
+    LEFT_CHANGED,
+    LONGEST_NAME,
+    MOST_KEPT,
+    CallFunction,
+    CountNumbers,
+    Outcome,
+    Request,
+)
 from grader.worker.student import Student
 
 NEW_LINE = re.compile(r"\r\n?|\n")  # as Python counts lines
@@ -117,10 +125,15 @@ class RemoteStudent(Student):
 
     def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
         """Carry out the requests in order. If the worker is lost, the list ends early with a WorkerLost."""
-        if self.anew is not None and self._anew < MOST_ANEW and any(request.anew for request in requests):
+        if (
+            self.anew is not None
+            and self._anew < MOST_ANEW
+            and any(request.options.anew for request in requests)
+        ):
             return [self._of_another(request) for request in requests]
         answers: list[Outcome | Exception] = []
-        for request in requests[-1:]:  # a look after each call would take longer than the call
+        calls = [request for request in requests if isinstance(request, CallFunction)]
+        for request in calls[-1:]:  # a look after each call would take longer than the call
             request.inspect = True
         for part in self._batches(requests):
             answers += self._receive_batch(part)
@@ -179,7 +192,7 @@ class RemoteStudent(Student):
     def _hold(self, request: Request) -> Sent | Exception:
         request.number = next(self._numbers)
         try:
-            header, buffers = encode({"request": request.message()}, gaps=True, as_tensors=self._as_tensors)
+            header, buffers = encode(request.message(), gaps=True, as_tensors=self._as_tensors)
         except Malformed as error:  # the law passes an argument that cannot be encoded
             return error
         sent = Sent(next(self._nonces), len(header) + sum(map(len, buffers)))
@@ -306,26 +319,26 @@ def _valid_outcome(answer: Any, request: Request) -> Outcome:
 
 def _is_valid(outcome: Outcome, request: Request) -> bool:
     """True if the fields besides the value have the types that the request implies."""
-    gradients, arguments = outcome.gradients, outcome.arguments
+    gradients, arguments, options = outcome.gradients, outcome.arguments, request.options
     if type(outcome.flops) is not int or type(outcome.detour) is not int:
         return False
-    if not 0 <= outcome.detour <= (MOST_LINES if request.fake_device else 0):
+    if not 0 <= outcome.detour <= (MOST_LINES if options.measure == "fake device" else 0):
         return False
     flags = outcome.overwritten, outcome.shared, outcome.entangled, outcome.meddled
     if any(type(flag) is not bool for flag in flags):
         return False
     if type(outcome.left_changed) is not str or outcome.left_changed not in LEFT_CHANGED:
         return False
-    if request.memory and type(outcome.value) is not int:
+    if isinstance(request, CountNumbers) and type(outcome.value) is not int:
         return False
-    if not _describes_tensors(outcome.tensors_made, request.tensors_made):
+    if not _describes_tensors(outcome.tensors_made, options.measure == "tensors"):
         return False
     if not (gradients is None or type(gradients) is dict):
         return False
-    if not _is_trace(outcome.trace, request.trace):
+    if not _is_trace(outcome.trace, options.trace):
         return False
     if arguments is None:
-        return not request.echo
+        return not options.echo
     if type(arguments) is not list or [type(part) for part in arguments] != [list, dict]:
         return False
     return len(arguments[0]) == len(request.args) and arguments[1].keys() == request.kwargs.keys()

@@ -21,7 +21,7 @@ import msgspec
 from grader.processes import ending
 from grader.reading.source import Refused
 from grader.worker.protocol.channel import Channel, ChannelClosed, Flooded, Malformed, TimedOut
-from grader.worker.protocol.messages import ALL, READING, Terms, environment
+from grader.worker.protocol.terms import ALL, READING, Terms, environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,261 +1,37 @@
 """The interface `student`, through which checks call a submission in a worker or in this process.
 
-    student.normalize(x, axis=0)           a call
-    queue = student.Queue()                a proxy for an object in the worker; len(queue), queue.append(…)
-    queue.__mul__(2)                       an operator of the object; a report shows `queue * 2`
-    student.build(SOURCE, "Model", 8)      a proxy for an object from the grader's source text
-    with student.counting_flops() as work: work.flops
-    with student.counting_largest_tensor() as made: made.largest, made.written
-    student.memory_of(queue)               how many numbers its tensors hold
-    with student.recording_gradients() as tape: tape.gradients
-    with student.pretending_device() as life: life.devices
-
-A `KeptCalls` block keeps the calls that a verdict is about.
-
-Represent the submission's functions and objects in the grader by proxies.
-
-Send the calls of many cases as one batch.
-
-Most of a call is spent waiting for the worker. So the cases of a check run concurrently, each in a greenlet,
-and their calls are sent together: the first call of every case, then the second, and so on. A case that
-builds an object from the grader's source, or passes a function, may depend on state outside of its own
-objects: from that call on it runs alone until it ends.
+student.normalize(x, axis=0)           a call
+queue = student.Queue()                a proxy for an object in the worker; len(queue), queue.append(…)
+queue.__mul__(2)                       an operator of the object; a report shows `queue * 2`
+student.build(SOURCE, "Model", 8)      a proxy for an object from the grader's source text
+with student.counting_flops() as work: work.flops
+with student.counting_largest_tensor() as made: made.largest, made.written
+student.memory_of(queue)               how many numbers its tensors hold
+with student.recording_gradients() as tape: tape.gradients
+with student.pretending_device() as life: life.devices
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import copy_context
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import takewhile
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from contextlib import contextmanager
+from typing import Any
 
-from greenlet import getcurrent, greenlet
-
-from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.worker.protocol.codec import Callback, Handle, TensorOutline
-from grader.worker.protocol.messages import Outcome, Request
-
-
-class Owner(Protocol):
-    """The interface of the student that a proxy sends its calls to."""
-
-    def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
-
-    def read(self, name: str, target: Handle) -> Any: ...
-
-
-@dataclass
-class Function:
-    """A proxy for an entry point, or for a method of an object in the worker."""
-
-    student: Owner
-    name: str
-    target: Handle | None = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.student.call(self.name, self.target, list(args), kwargs)
-
-    def anew(self) -> AbstractContextManager[Any]:
-        """Run each call in the block in a new worker, which has seen no call before. References and mistakes
-        are trusted, and stay in their process."""
-        return self.student._with(anew=True) if isinstance(self.student, Student) else nullcontext()
-
-
-class RemoteObject:
-    """A proxy for an object in the worker: its methods can be called and its attributes read."""
-
-    def __init__(self, student: Owner, handle: Handle) -> None:
-        self._student, self._handle = student, handle
-
-    @property
-    def type_name(self) -> str:
-        """The name of the object's class as the worker reports it."""
-        return self._handle.type_name
-
-    def __getattr__(self, name: str) -> Any:
-        if name in OPERATORS:
-            return Function(self._student, name, self._handle)
-        if name.startswith("__") or name in OF_ARRAYS:
-            raise AttributeError(name)
-        value = self._student.read(name, self._handle)
-        if isinstance(value, RemoteObject) and value._handle.callable and value.type_name in METHODS:
-            return Function(self._student, name, self._handle)
-        return value
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._student.call("__call__", self._handle, list(args), kwargs)
-
-    def __len__(self) -> int:
-        value = self._student.call("__len__", self._handle, [], {})
-        if type(value) is not int or value < 0:
-            raise SubmissionFailed(("TypeError",), "len() must be a non-negative integer")
-        return value
-
-
-#: Attributes by which the grader recognises arrays; a remote object has none of them.
-OF_ARRAYS = {"shape", "dtype", "device", "detach", "strides", "values", "keys"}
-#: Operators that a law may call by name, `x.__mul__(2)`, with the text of the expression. `x * 2` itself is
-#: not sent: where a law computes with an answer, the submission would compute.
-OPERATORS = {
-    "__neg__": "-{0}",
-    "__pow__": "{0} ** {1}",
-    **{
-        f"__{side}{name}__": text
-        for name, sign in {"add": "+", "sub": "-", "mul": "*", "truediv": "/"}.items()
-        for side, text in {"": f"{{0}} {sign} {{1}}", "r": f"{{1}} {sign} {{0}}"}.items()
-    },
-}
-METHODS = {"method", "builtin_function_or_method", "function", "method-wrapper"}
-
-
-def bare(handle: Handle | None) -> Handle | None:
-    """Return the handle without the class name, which the worker does not need to find the object."""
-    return handle and Handle(handle.id, "")
-
-
-def sent(value: Any, functions: list[Callable[..., Any]]) -> Any:
-    """Return a value that can be encoded: proxies become handles, functions become Callbacks and are added to
-    `functions`."""
-    if isinstance(value, RemoteObject):
-        return bare(value._handle)
-    if type(value) in (list, tuple):
-        return type(value)(sent(item, functions) for item in value)
-    if type(value) is dict:
-        return {key: sent(item, functions) for key, item in value.items()}
-    if callable(value) and not hasattr(value, "shape"):
-        functions.append(value)
-        return Callback(len(functions) - 1)
-    return value
-
-
-@dataclass
-class Call:
-    """One call and its result: a value, its gradients if recorded, or the class names of its error. `helping`
-    is True if the call went to an object from `build`. `flops` and `largest` are set if they are counted.
-
-    `target` is the object whose method was called, `options` are those of the request, and `answers` hold the
-    calls of each function that was passed, by its id: the arguments and the result. A call of `build` has its
-    `source`, a reading of an attribute is marked by `is_read`, a call whose answer counts for nothing by
-    `is_aside`, one whose answer may be chosen by `is_free`, and one in which a passed function raised an
-    exception by `is_stopped`."""
-
-    name: str
-    args: list[Any]
-    kwargs: dict[str, Any]
-    value: Any = None
-    error: tuple[str, ...] = ()
-    gradients: dict[str, Any] | None = None
-    helping: bool = False
-    flops: int = 0
-    largest: LargestTensor | None = None
-    target: Handle | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    answers: dict[int, list[tuple[list[Any], Any]]] = field(default_factory=dict)
-    source: str = ""
-    is_read: bool = False
-    is_aside: bool = False
-    is_free: bool = False
-    is_stopped: bool = False
-
-
-class Calls(NamedTuple):
-    """The requests that a verdict is about, in order, and those made `earlier`, on which they may depend."""
-
-    requests: tuple[Call, ...] = ()
-    earlier: tuple[Call, ...] = ()
-
-    @property
-    def judged(self) -> list[Call]:
-        """The calls of the submission whose answers are judged, and compared with those of known mistakes."""
-        return [call for call in self.requests if not (call.source or call.is_read or call.is_aside)]
-
-    def until(self, call: Call | None) -> Calls:
-        """Return the calls up to this one and with it; all calls if it is not among them."""
-        at = next((index for index, one in enumerate(self.requests) if one is call), len(self.requests))
-        return Calls(self.requests[: at + 1], self.earlier)
-
-
-class Skip(Exception):
-    """The check cannot judge this case; `reason` says why if the submission prevents it."""
-
-    def __init__(self, reason: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class CaseFailed(Exception):
-    """A case fails: `why` was raised, an expectation that does not hold or an error, and it is about `calls`.
-    The last of them is the call that is complained about."""
-
-    def __init__(self, why: Exception, calls: Calls) -> None:
-        super().__init__(why, calls)
-        self.why, self.calls = why, calls
-
-    @property
-    def is_refusal(self) -> bool:
-        """Whether the submission raised, or an expectation of what it returned does not hold."""
-        return isinstance(self.why, SubmissionFailed | ExpectationFailed)
-
-    def __str__(self) -> str:
-        return str(self.why)
-
-
-@dataclass(frozen=True)
-class LargestTensor:
-    """The largest tensor that the calls of a `with` block have made, and the operation that made it. As text:
-    `a tensor of shape [2, 96, 96], made by aten.bmm`."""
-
-    elements: int = 0
-    shape: tuple[int, ...] = ()
-    operation: str = ""
-
-    def __str__(self) -> str:
-        return (
-            f"a tensor of shape {list(self.shape)}, made by {self.operation}"
-            if self.elements
-            else "no tensor"
-        )
-
-
-@dataclass
-class Measured:
-    """The measurements of all calls in one `with` block."""
-
-    flops: int = 0
-    largest: LargestTensor = LargestTensor()
-    written: int = 0
-    gradients: list[dict[str, Any]] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)  # the calls that `gradients` belong to, in order
-    devices: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    changed_arguments: list[tuple[Call, str, Any]] = field(default_factory=list)  # call, name, value before
-    overwritten: bool = False
-    shared: bool = False
-    entangled: bool = False
-    left_changed: str = ""
-    detour: int = 0
-
-
-class KeptCalls:
-    """A block that keeps the requests to a student in a list of its own; a block inside it does so as well.
-    What the block raises is raised as CaseFailed, with its requests and those made `earlier`."""
-
-    def __init__(self, student: Student, earlier: Sequence[Call] = ()) -> None:
-        self._student, self._earlier = student, earlier
-        self._made: list[Call] = []
-        self._outer: list[Call] | None = None
-
-    def __enter__(self) -> list[Call]:
-        self._outer, self._student._kept = self._student._kept, self._made
-        return self._made
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._student._kept = self._outer
-        if isinstance(error, Exception) and not isinstance(error, CaseFailed):
-            raise CaseFailed(error, Calls(tuple(self._made), tuple(self._earlier))) from error
+from grader.expect import SubmissionFailed
+from grader.worker.calls import Call, LargestTensor, Measured
+from grader.worker.protocol.codec import Handle, TensorOutline
+from grader.worker.protocol.messages import (
+    AS_USUAL,
+    BuildObject,
+    CallFunction,
+    CallOptions,
+    CountNumbers,
+    DescribeModule,
+    Outcome,
+    ReadAttribute,
+    Request,
+)
+from grader.worker.proxies import Function, RemoteObject, bare, sent, without_objects
 
 
 class Student:
@@ -263,7 +39,7 @@ class Student:
 
     def __init__(self) -> None:
         self._kept: list[Call] | None = None  # the requests of the innermost block of `KeptCalls`
-        self._options: dict[str, Any] = {}
+        self._options = AS_USUAL
         self._measured = Measured()
         self._built: set[int] = set()
 
@@ -283,7 +59,7 @@ class Student:
     @contextmanager
     def _with(self, **options: Any) -> Iterator[Measured]:
         before = self._options, self._measured
-        self._options, self._measured = options, Measured()
+        self._options, self._measured = CallOptions(**options), Measured()
         try:
             yield self._measured
         finally:
@@ -300,7 +76,7 @@ class Student:
                 student.distances(x, centers)
             expect.true(work.flops < 1000, "One point and 8 centers take less than 1000 operations.")
         """
-        return self._with(count_flops=True)
+        return self._with(measure="flops")
 
     def counting_largest_tensor(self) -> Any:
         """Record the largest tensor that a call in the block makes, and count the numbers that it writes.
@@ -317,7 +93,7 @@ class Student:
                 student.distances(x, centers, 8)
             expect.true(made.largest.elements <= 768, f"The call made {made.largest}.")
         """
-        return self._with(tensors_made=True)
+        return self._with(measure="tensors")
 
     def recording_gradients(self, evaluating: bool = False) -> Any:
         """Differentiate each call in the block with respect to its floating arguments and parameters.
@@ -337,7 +113,7 @@ class Student:
                 student.normalize(x)
             expect.close(tape.gradients[0]["args[0]"].sum(), 0.0, "the sum of the gradient by x")
         """
-        return self._with(gradients=True, evaluating=evaluating)
+        return self._with(measure="gradients", evaluating=evaluating)
 
     def pretending_device(self) -> Any:
         """Run the calls in the block on a fake device, which has no values; needs PyTorch.
@@ -352,7 +128,7 @@ class Student:
                 student.mask(x)
             expect.true("cpu" not in life.devices, "The mask is on the device of x.")
         """
-        return self._with(fake_device=True)
+        return self._with(measure="fake device")
 
     def watching_arguments(self) -> Any:
         """Record the arguments that a call in the block changes in place.
@@ -405,8 +181,15 @@ class Student:
         helping = target is not None and target.id in self._built
         record = Call(name, args, kwargs, helping=helping, target=target, options=self._options)
         self._keep(record)
-        request = self._request(name, bare(target), args, kwargs, **self._options)
-        request.functions = [_listening(function, record) for function in request.functions]
+        functions: list[Callable[..., Any]] = []
+        request = CallFunction(
+            name=name,
+            target=bare(target),
+            args=sent(args, functions),
+            kwargs=sent(kwargs, functions),
+            options=self._options,
+        )
+        request.functions = [_listening(function, record) for function in functions]
         try:
             outcome = self.perform(request)
         except SubmissionFailed as failure:
@@ -418,14 +201,6 @@ class Student:
 
     def _value_to_keep(self, value: Any) -> Any:
         return value
-
-    def _request(
-        self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any], **options: Any
-    ) -> Request:
-        functions: list[Callable[..., Any]] = []
-        return Request(
-            name, target, sent(args, functions), sent(kwargs, functions), functions=functions, **options
-        )
 
     def _note(self, outcome: Outcome, call: Call) -> None:
         call.flops = outcome.flops
@@ -491,7 +266,9 @@ class Student:
             rng = student.build(RNG, "seeded", 7)
             index = student.draw(p, rng)
         """
-        request = self._request(name, None, list(args), kwargs, build=source)
+        functions: list[Callable[..., Any]] = []
+        given = sent(list(args), functions), sent(kwargs, functions)
+        request = BuildObject(text=source, name=name, args=given[0], kwargs=given[1], functions=functions)
         value = self.perform(request).value
         if isinstance(value, Handle):
             self._built.add(value.id)
@@ -512,7 +289,7 @@ class Student:
             parts = student.anatomy(student.LayerNorm(8))
             expect.equal(sorted(parts["parameters"]), ["scale", "shift"], "the list of parameters")
         """
-        found = self.perform(Request("", bare(module._handle), anatomy=True)).value
+        found = self.perform(DescribeModule(target=bare(module._handle))).value
         return {**found, "parameters": dict(found["parameters"])}
 
     def memory_of(self, target: RemoteObject) -> int:
@@ -532,11 +309,11 @@ class Student:
             held = student.memory_of(cache)
             expect.true(held <= limit, f"The cache may hold {limit} numbers. It holds {held}.")
         """
-        return int(self.perform(Request("", bare(target._handle), memory=True)).value)
+        return int(self.perform(CountNumbers(target=bare(target._handle))).value)
 
     def read(self, name: str, target: Handle) -> Any:
         """Return an attribute of an object in the worker."""
-        value = self.perform(Request(name, bare(target), read=True)).value
+        value = self.perform(ReadAttribute(name=name, target=bare(target))).value
         self._keep(Call(name, [], {}, value, target=target, is_read=True))
         return self._received(value)
 
@@ -596,84 +373,3 @@ def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[tuple[
         for name, before, now in pairs
         if first_difference(without_objects(before), without_objects(now), Tolerance(terms=0))
     ]
-
-
-def without_objects(value: Any) -> Any:
-    """Return the value with None in place of objects and functions, which have no bits to compare."""
-    if type(value) in (list, tuple):
-        return [without_objects(item) for item in value]
-    if type(value) is dict:
-        return {key: without_objects(item) for key, item in value.items()}
-    stays = isinstance(value, Handle | RemoteObject) or (callable(value) and not hasattr(value, "shape"))
-    return None if stays else value
-
-
-TOGETHER = 16  # cases that run concurrently; more would only keep more answers in memory
-LEVELS = 22  # on which a case runs in its greenlet, each of three C frames or more
-
-Result = TypeVar("Result")
-
-
-class CaseStudent(Student):
-    """The student of one case: it keeps its own calls, and they wait until the batch is sent."""
-
-    def perform(self, request: Request) -> Outcome:
-        hub = getcurrent().parent
-        assert hub is not None
-        outcome: Outcome = hub.switch(request)
-        return outcome
-
-
-def on_many_frames(run: Callable[[Student], Result], student: Student, levels: int = LEVELS) -> Result:
-    """Return what `run` returns, called through so many levels of C functions.
-
-    Where PyTorch raises an error, it looks at the last 65 C frames. Those on which a greenlet was started may
-    be overwritten by then, and it would crash the process.
-    """
-    if not levels:
-        return run(student)
-    called: Iterator[Any] = map(on_many_frames, (run,), (student,), (levels - 1,))
-    result: Result = next(called)
-    return result
-
-
-class RunningCase(Generic[Result]):
-    """A case. `yielded` is the request that it waits for or, when it has ended, its result."""
-
-    def __init__(self, run: Callable[[Student], Result]) -> None:
-        self._greenlet = greenlet(partial(on_many_frames, run))
-        self._greenlet.gr_context = copy_context()
-        self.yielded: Any = self._greenlet.switch(CaseStudent())
-        self._alone = False
-
-    @property
-    def waits(self) -> bool:
-        """True until the case has ended."""
-        return not self._greenlet.dead
-
-    @property
-    def alone(self) -> bool:
-        """True if no calls of other cases may run until this case ends."""
-        self._alone = self._alone or bool(self.yielded.build or self.yielded.functions)
-        return self._alone
-
-    def resume(self, answer: Outcome | Exception) -> None:
-        """Continue the case with the answer to its request, up to its next call. Raises what it raises."""
-        go_on = self._greenlet.throw if isinstance(answer, Exception) else self._greenlet.switch
-        self.yielded = go_on(answer)
-
-
-def run_together(student: Student, runs: Sequence[Callable[[Student], Result]]) -> Iterator[Result]:
-    """Yield the result of every run, in order, and send their calls to `student` in batches. Raises what a
-    run raises."""
-    for start in range(0, len(runs), TOGETHER):
-        cases = [RunningCase(run) for run in runs[start : start + TOGETHER]]
-        while waiting := [case for case in cases if case.waits]:
-            batch = list(takewhile(lambda case: not case.alone, waiting)) or waiting[:1]
-            answers = student.perform_all([case.yielded for case in batch])
-            for case, answer in zip(
-                batch, answers, strict=False
-            ):  # there are fewer answers if the worker was lost
-                case.resume(answer)
-        for case in cases:
-            yield case.yielded

@@ -39,8 +39,8 @@ from grader.grading.session import grade_file  # noqa: E402
 from grader.report import Isolation, Report, from_json, to_json  # noqa: E402
 from grader.worker import client  # noqa: E402
 from grader.worker.fork_server import ForkServer  # noqa: E402
-from grader.worker.protocol import channel  # noqa: E402
-from grader.worker.protocol.messages import ALL  # noqa: E402
+from grader.worker.protocol import system_calls  # noqa: E402
+from grader.worker.protocol.terms import ALL  # noqa: E402
 
 PR_SET_CHILD_SUBREAPER = 36
 SECRET = re.compile(r"secret-(\w+)-[0-9a-f]{8,}")
@@ -122,7 +122,7 @@ class HostileRun:
         gradebook.write_text("secret-gradebook-0123456789")
         self.gradebook = os.open(gradebook, os.O_RDWR)
         if "dumpable" in layers:
-            channel.hide_memory()
+            system_calls.hide_memory()
         __import__(library)
         if library == "torch":
             sys.modules["torch"].set_num_threads(1)

@@ -17,9 +17,10 @@ from grader.course.catalog import Course
 from grader.expect import ExpectationFailed
 from grader.grading.grader import Grader
 from grader.grading.report_builder import as_check
+from grader.worker.calls import Call, Calls, CaseFailed, KeptCalls
 from grader.worker.protocol.codec import TensorOutline
 from grader.worker.protocol.messages import Outcome
-from grader.worker.student import Call, Calls, CaseFailed, KeptCalls, Student
+from grader.worker.student import Student
 
 TEXT = "    if isinstance(x, str): raise ValueError\n"
 

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from grader.expect import SubmissionFailed
+from grader.worker.batches import on_many_frames
+from grader.worker.calls import Calls, CaseFailed, KeptCalls
 from grader.worker.client import RemoteStudent, WorkerLost, _is_valid, unwrap
-from grader.worker.fork_server import Process
+from grader.worker.process import Process
 from grader.worker.protocol.channel import Channel
 from grader.worker.protocol.codec import encode
-from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import Calls, CaseFailed, KeptCalls, on_many_frames
+from grader.worker.protocol.messages import CallFunction, CallOptions, CountNumbers, Outcome
 
 CACHE = """
     import numpy as np
@@ -339,13 +340,14 @@ class TestTorchBoth:
     ],
 )
 def test_a_count_of_tensors_that_has_another_form_is_no_outcome(made, valid):
-    assert _is_valid(Outcome(tensors_made=made), Request(tensors_made=True)) == valid
-    assert not _is_valid(Outcome(tensors_made=[6, 6, [2, 3], "aten.add"]), Request())
+    request = CallFunction(options=CallOptions(measure="tensors"))
+    assert _is_valid(Outcome(tensors_made=made), request) == valid
+    assert not _is_valid(Outcome(tensors_made=[6, 6, [2, 3], "aten.add"]), CallFunction())
 
 
 @pytest.mark.parametrize(("held", "valid"), [(6, True), (6.0, False), ("6", False), (None, False)])
 def test_a_memory_that_is_no_whole_number_is_no_outcome(held, valid):
-    assert _is_valid(Outcome(value=held), Request(memory=True)) == valid
+    assert _is_valid(Outcome(value=held), CountNumbers()) == valid
 
 
 @pytest.mark.parametrize(
@@ -598,16 +600,16 @@ def test_a_proxy_has_no_private_names(meet_locally):
 )
 def test_a_trace_that_is_none_loses_the_worker(changes, valid):
     trace = {"lines": [1, 2], "changed": 0, "kept": [], **changes}
-    assert _is_valid(Outcome(trace=trace), Request(trace=True)) == valid
-    assert not _is_valid(Outcome(trace=trace), Request())
+    assert _is_valid(Outcome(trace=trace), CallFunction(options=CallOptions(trace=True))) == valid
+    assert not _is_valid(Outcome(trace=trace), CallFunction())
 
 
 @pytest.mark.parametrize(
     ("line", "valid"), [(0, True), (12, True), (-1, False), (1 << 40, False), ("12", False)]
 )
 def test_a_forged_detour_loses_the_worker(line, valid):
-    assert _is_valid(Outcome(detour=line), Request(fake_device=True)) == valid
-    assert _is_valid(Outcome(detour=line), Request()) == (line == 0)
+    assert _is_valid(Outcome(detour=line), CallFunction(options=CallOptions(measure="fake device"))) == valid
+    assert _is_valid(Outcome(detour=line), CallFunction()) == (line == 0)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts C frames by a function of glibc")

@@ -8,7 +8,7 @@ import pytest
 
 from grader.worker.child.executor import Executor, describe_error, load_module
 from grader.worker.protocol.codec import Callback, Handle, Malformed
-from grader.worker.protocol.messages import Request
+from grader.worker.protocol.messages import CallFunction, CallOptions, ReadAttribute
 
 
 def executor(code, call_back=None):
@@ -20,18 +20,18 @@ def plain(value):
 
 
 def test_a_function_is_called_with_its_arguments():
-    ran = executor("def add(a, b): return a + b").run(Request("add", None, [1], {"b": 2}))
+    ran = executor("def add(a, b): return a + b").run(CallFunction(name="add", args=[1], kwargs={"b": 2}))
     assert ran.value == 3
     assert ran.arguments is None
 
 
 def test_an_attribute_is_read():
-    assert executor("WIDTH = 3").run(Request("WIDTH", read=True)).value == 3
+    assert executor("WIDTH = 3").run(ReadAttribute(name="WIDTH")).value == 3
 
 
 def test_a_missing_name_is_an_attribute_error():
     with pytest.raises(AttributeError):
-        executor("").run(Request("missing"))
+        executor("").run(CallFunction(name="missing"))
 
 
 def test_objects_stay_and_can_be_asked():
@@ -43,11 +43,11 @@ def test_objects_stay_and_can_be_asked():
             def __len__(self): return self.n
         """
     )
-    handle = runs.run(Request("Counter")).value
+    handle = runs.run(CallFunction(name="Counter")).value
     assert handle == Handle(1, "Counter", True)
-    assert runs.run(Request("__call__", handle, [2])).value == 2
-    assert runs.run(Request("__len__", handle)).value == 2
-    assert runs.run(Request("n", handle, read=True)).value == 2
+    assert runs.run(CallFunction(name="__call__", target=handle, args=[2])).value == 2
+    assert runs.run(CallFunction(name="__len__", target=handle)).value == 2
+    assert runs.run(ReadAttribute(name="n", target=handle)).value == 2
 
 
 def test_handles_become_their_objects_wherever_they_stand():
@@ -57,13 +57,14 @@ def test_handles_become_their_objects_wherever_they_stand():
         def same(a, nested): return a is nested["x"][0][0]
         """
     )
-    handle = runs.run(Request("make")).value
-    assert runs.run(Request("same", None, [handle], {"nested": {"x": [(handle,)]}})).value is True
+    handle = runs.run(CallFunction(name="make")).value
+    nested = {"nested": {"x": [(handle,)]}}
+    assert runs.run(CallFunction(name="same", args=[handle], kwargs=nested)).value is True
 
 
 def test_a_handle_of_nothing_is_a_key_error():
     with pytest.raises(KeyError):
-        executor("def f(x): return x").run(Request("f", None, [Handle(99, "ghost")]))
+        executor("def f(x): return x").run(CallFunction(name="f", args=[Handle(99, "ghost")]))
 
 
 def test_callbacks_become_functions():
@@ -73,13 +74,15 @@ def test_callbacks_become_functions():
         asked.append((number, args))
         return 5
 
-    ran = executor("def f(g): return g(1, (2,))", call_back).run(Request("f", None, [Callback(3)]))
+    ran = executor("def f(g): return g(1, (2,))", call_back).run(CallFunction(name="f", args=[Callback(3)]))
     assert ran.value == 5
     assert asked == [(3, [1, (2,)])]
 
 
 def test_arguments_come_back_as_the_call_left_them():
-    ran = executor("def f(x, y): x[0] = 9").run(Request("f", None, [np.zeros(2)], {"y": 1}, echo=True))
+    ran = executor("def f(x, y): x[0] = 9").run(
+        CallFunction(name="f", args=[np.zeros(2)], kwargs={"y": 1}, options=CallOptions(echo=True))
+    )
     assert ran.arguments[0][0].tolist() == [9, 0]
     assert ran.arguments[1] == {"y": 1}
 

@@ -22,10 +22,11 @@ from grader.values.formatting import LIMIT, describe, describe_type, show, show_
 from grader.worker.child.executor import Executor
 from grader.worker.child.main import Worker
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.fork_server import Process
-from grader.worker.protocol.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut, address_space
+from grader.worker.process import Process
+from grader.worker.protocol.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import DTYPES, FRAME, Malformed, TensorOutline, decode, encode
-from grader.worker.protocol.messages import Outcome
+from grader.worker.protocol.messages import REQUESTS, Outcome
+from grader.worker.protocol.system_calls import address_space
 
 EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", settings().max_examples))  # for each test below
 VARIANTS = 24  # bytes of one frame
@@ -271,19 +272,20 @@ def repr_of_pair(value):
     return max(show_pair(value, [value], (0, 0)), key=len)
 
 
+options = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("echo", "hold", "undo", "other"), values)
+)  # no PyTorch
 requests = st.fixed_dictionaries(
     {},
     optional={
-        **dict.fromkeys(("name", "target", "args", "kwargs", "echo", "read", "other"), values),
-        **dict.fromkeys(("anatomy", "count_flops", "tensors_made"), st.just(0)),  # these need PyTorch
-        **dict.fromkeys(("gradients", "fake_device"), st.just(0)),
-        "memory": st.booleans(),
+        **dict.fromkeys(("name", "target", "args", "kwargs", "text", "other"), values),
+        "options": options,
     },
 )
 
 
 @fuzzed
-@given(st.dictionaries(st.sampled_from(["request", "answer", "ok"]), values | requests, max_size=2))
+@given(st.dictionaries(st.sampled_from([*REQUESTS, "answer", "ok"]), values | requests, max_size=2))
 def test_any_question_is_answered_by_a_worker(message):
     worker = Worker(channel=None, device="cpu")
     worker.executor = Executor(types.SimpleNamespace(f=lambda *args: args))

@@ -13,7 +13,7 @@ from grader.grading import submission_run
 from grader.grading.grader import Graded, Grader, isolation_of
 from grader.grading.session import grade_read
 from grader.report import Isolation, KataReport, Report, from_json, to_json
-from grader.worker import client, fork_server
+from grader.worker import client, process
 
 CHECKS = [
     "agrees_with_reference",
@@ -193,8 +193,8 @@ def test_a_worker_that_dies_on_its_first_call_is_replaced_once(grade):
 def test_a_lost_worker_costs_no_time_that_the_grader_once_waited(grade, monkeypatch):
     """The wait for a processor is unknown as soon as a worker has ended; the grader's own is counted from its
     start, and may be minutes."""
-    run_delay = fork_server._run_delay
-    monkeypatch.setattr(fork_server, "_run_delay", lambda path: run_delay(path) + 1000.0)
+    run_delay = process._run_delay
+    monkeypatch.setattr(process, "_run_delay", lambda path: run_delay(path) + 1000.0)
     monkeypatch.setattr(client, "BRIEF", 0.0)
     report = grade("import os\ndef double(x): os._exit(0)")
     messages = [check.message for check in report.checks]

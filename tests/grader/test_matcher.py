@@ -17,7 +17,7 @@ from grader.grading import grader
 from grader.kata import KataError
 from grader.report import Mistake
 from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Difference
-from grader.worker.student import Call
+from grader.worker.calls import Call
 
 
 def named(report):

@@ -90,8 +90,9 @@ WAYS = {
     "changes the request in a frame": """
         def meddle():
             for frame in callers():
-                if "request" in frame.f_locals:
-                    frame.f_locals["request"].hold = frame.f_locals["request"].echo = False
+                if "options" in frame.f_locals:
+                    for measured in ("hold", "echo"):
+                        object.__setattr__(frame.f_locals["options"], measured, False)
     """,
     "clears what is held in a frame": """
         def meddle():

@@ -7,8 +7,8 @@ from grader.answer_keys.answers import Case
 from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.diagnosis.parting import parting_place
+from grader.worker.calls import Call
 from grader.worker.in_process import LocalStudent
-from grader.worker.student import Call
 
 REFERENCE = """
 import numpy as np

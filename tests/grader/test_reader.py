@@ -21,7 +21,7 @@ from grader.grading.grader import Grader
 from grader.reading.source import Refused
 from grader.worker import reader as trusted
 from grader.worker.fork_server import WorkerFactories
-from grader.worker.protocol.messages import MEMORY, READING
+from grader.worker.protocol.terms import MEMORY, READING
 from grader.worker.reader import Reader
 
 RIGHT = "def double(x):\n    return x + x\n"

@@ -8,8 +8,9 @@ from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.report_builder import as_check
 from grader.kata import Kata
+from grader.worker.calls import Call
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call, RemoteObject
+from grader.worker.proxies import RemoteObject
 
 ONE = np.eye(2)
 KATA = Kata(

@@ -31,11 +31,12 @@ from grader.worker.child.sandbox import (
     syscalls,
 )
 from grader.worker.client import RemoteStudent
-from grader.worker.fork_server import ForkServer, make_folder, remove_folder
-from grader.worker.protocol import channel, messages
-from grader.worker.protocol.messages import Terms, read_terms
+from grader.worker.fork_server import ForkServer
+from grader.worker.protocol import system_calls, terms
+from grader.worker.protocol.terms import Terms, read_terms
+from grader.worker.scratch import make_folder, remove_folder
 
-LINUX = pytest.mark.skipif(not channel.LINUX, reason="a sandbox of Linux")
+LINUX = pytest.mark.skipif(not system_calls.LINUX, reason="a sandbox of Linux")
 ROOT = Path(__file__).parents[2]
 HEADERS = {
     0: Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
@@ -123,7 +124,7 @@ def test_another_machine_s_calls_are_refused(machine):
         ("prlimit64", (1, 7, 0, 1), False, seccomp.REFUSE),
         ("prlimit64", (0, 7, 2**40, 0), False, seccomp.REFUSE),
         ("prctl", (15,), False, seccomp.ALLOW),
-        ("prctl", (channel.PR_SET_DUMPABLE, 1), False, seccomp.REFUSE),
+        ("prctl", (system_calls.PR_SET_DUMPABLE, 1), False, seccomp.REFUSE),
         ("fcntl", (3, 3), False, seccomp.ALLOW),
         ("fcntl", (3, 8, 1), False, seccomp.REFUSE),
         ("ioctl", (3, 0x5401), False, seccomp.ALLOW),
@@ -365,9 +366,9 @@ def test_the_environment_is_emptied_and_overwritten():
 def test_only_listed_variables_are_kept(monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     monkeypatch.setenv("TZ", "UTC")
-    kept = messages.environment()
+    kept = terms.environment()
     assert (kept.get("GITHUB_TOKEN"), kept["TZ"]) == (None, "UTC")
-    assert kept.keys() <= {*messages.KEPT, *messages.SET}
+    assert kept.keys() <= {*terms.KEPT, *terms.SET}
 
 
 @LINUX
@@ -464,7 +465,7 @@ def f(way):
 
 
 @LINUX
-@pytest.mark.skipif(channel.MACHINE != "x86_64", reason="numbers of calls are those of x86_64")
+@pytest.mark.skipif(system_calls.MACHINE != "x86_64", reason="numbers of calls are those of x86_64")
 @pytest.mark.skipif(not seccomp.available(), reason="there is no filter for this machine")
 @pytest.mark.parametrize(
     "way",
@@ -607,7 +608,7 @@ def test_required_isolation_that_is_missing_is_refused_with_what_is_missing(monk
     monkeypatch.setitem(fork_server.ISOLATION, "required", ("limits",))
     result = run_grade("--isolation", "required")
     assert result.exit_code == 4
-    lacking = "Landlock and seccomp" if channel.LINUX else "Landlock and seccomp and a limit of memory"
+    lacking = "Landlock and seccomp" if system_calls.LINUX else "Landlock and seccomp and a limit of memory"
     assert (
         f"`--isolation required`: this machine lacks {lacking}. `--isolation best` takes what there is."
         in result.output

@@ -8,8 +8,10 @@ from grader.checks.runner import Failure
 from grader.grading.snippet import code_of, pruned, script_of, signatures_of, with_parameters
 from grader.values.comparison import Difference
 from grader.values.seeded import seeded
+from grader.worker.calls import Call
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import Call, RemoteObject
+from grader.worker.protocol.messages import CallOptions
+from grader.worker.proxies import RemoteObject
 
 ROWS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -26,11 +28,14 @@ NAMES = signatures_of(SOURCE)
 CACHE = Handle(1, "KVCache")
 
 
-def script(*calls, check="agrees_with_reference"):
+def script(*calls, of_state=False):
     """The code for the last of the calls, in whose history there are all of them."""
     trace = [call for call in calls if not call.source and not call.is_read]
     return script_of(
-        Failure(Case(0, {}), "failed", "", None, trace, history=[*calls]), check, "attention", NAMES
+        Failure(Case(0, {}), "failed", "", None, trace, history=[*calls]),
+        "attention",
+        NAMES,
+        of_state=of_state,
     )
 
 
@@ -176,13 +181,13 @@ def test_other_values_of_one_parameter_are_numbered():
 def test_where_results_are_held_all_calls_are_shown():
     before, last = Call("attend", [1], {}), Call("attend", [2], {})
     assert script(before, last).lines == ["attend(2)"]
-    last.options = {"hold": True}
+    last.options = CallOptions(hold=True)
     assert script(before, last).lines == ["attend(1)", "attend(2)"]
 
 
 def test_a_module_that_was_called_in_evaluation_mode_is_shown_so():
     made = Call("KVCache", [4], {}, value=CACHE)
-    call = Call("__call__", [3], {}, target=CACHE, options={"evaluating": True})
+    call = Call("__call__", [3], {}, target=CACHE, options=CallOptions(evaluating=True))
     assert script(made, call).lines == ["cache = KVCache(4)", "cache.eval()(3)"]
 
 
@@ -250,7 +255,7 @@ def test_of_a_list_the_item_that_differs_is_printed():
         wrong = Failure(
             Case(0, {}), "failed", "", Difference("value", lambda: ("1", "2"), where), [call], history=[call]
         )
-        assert script_of(wrong, "law", "attention", NAMES).code.endswith(f"print({printed})\n")
+        assert script_of(wrong, "attention", NAMES).code.endswith(f"print({printed})\n")
 
 
 def test_several_seeded_arrays_are_shown_by_calls_of_one_function():
@@ -355,7 +360,7 @@ def test_many_arrays_of_one_value_share_a_short_name():
 
 def test_a_check_of_earlier_calls_shows_them_all():
     calls = [Call("attend", [n], {}) for n in (1, 2, 1)]
-    assert script(*calls, check="earlier_calls_change_nothing").lines == [
+    assert script(*calls, of_state=True).lines == [
         "attend(1)",
         "attend(2)",
         "attend(1)",
@@ -364,14 +369,14 @@ def test_a_check_of_earlier_calls_shows_them_all():
 
 
 def test_a_call_without_gradients_says_so():
-    call = Call("attend", [1], {}, options={"grad_mode": "off"})
+    call = Call("attend", [1], {}, options=CallOptions(grad_mode="off"))
     assert script(call).lines == ["with torch.no_grad(): attend(1)"]
     assert "import torch\n" in script(call).code
     assert "with torch.no_grad(): print(attend(1))\n" in script(call).code
 
 
 def test_what_code_cannot_repeat_has_none():
-    assert script(Call("attend", [1], {}, options={"fake_device": True})).code == ""
+    assert script(Call("attend", [1], {}, options=CallOptions(measure="fake device"))).code == ""
 
 
 def test_an_object_that_no_call_made_has_no_code():

@@ -74,7 +74,8 @@ from grader.grading.session import (
 from grader.report_texts import harmless
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Budget, Outdated, WorkerLost
-from grader.worker.protocol.channel import ChannelClosed, die_with_parent
+from grader.worker.protocol.channel import ChannelClosed
+from grader.worker.protocol.system_calls import die_with_parent
 
 LAST = "value_of_the_last_line"
 LONGEST = 1 << 16  # characters of the lines

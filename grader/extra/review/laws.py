@@ -38,7 +38,7 @@ from grader.values.arrays import leaves
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.protocol.codec import Handle
-from grader.worker.student import RemoteObject
+from grader.worker.proxies import RemoteObject
 
 PREFIX = "test_"
 CASES = 24  # on which a law runs

@@ -16,7 +16,7 @@ from grader.report_texts import harmless
 from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, WorkerLost
-from grader.worker.student import RemoteObject
+from grader.worker.proxies import RemoteObject
 
 ASKED = "value_of_the_expression"
 IMPORTS = "import numpy as np\n"

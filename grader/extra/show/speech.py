@@ -25,7 +25,8 @@ from grader.extra.show.tracing import Array, Shapes, Tracer
 from grader.grading.session import DEFAULTS, GraderSettings
 from grader.report_texts import harmless
 from grader.values.formatting import counted
-from grader.worker.student import Student, run_together
+from grader.worker.batches import run_together
+from grader.worker.student import Student
 
 CALL_SECONDS = 2.0  # CPU time of one call; none of a decoder that speaks takes a tenth of it
 DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase

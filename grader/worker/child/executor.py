@@ -31,7 +31,16 @@ from grader.worker.protocol.codec import (
     encode,
     name_of,
 )
-from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.protocol.messages import (
+    BuildObject,
+    CallFunction,
+    CallOptions,
+    CountNumbers,
+    DescribeModule,
+    Outcome,
+    ReadAttribute,
+    Request,
+)
 
 MOST_HELD = 12  # results that are held
 
@@ -62,36 +71,57 @@ class Executor:
         #: The last results, their bytes when they were returned, and whether the next calls may not change
         #: them. What a method returns may be a view of its object, and is held for one call.
         self._held: list[tuple[Any, bytes, bool]] = []
+        self._carry_out: dict[type[Request], Callable[[Any], Outcome]] = {
+            CallFunction: self._call,
+            ReadAttribute: self._read,
+            BuildObject: self._build,
+            DescribeModule: self._describe,
+            CountNumbers: self._count,
+        }
 
     def run(self, request: Request) -> Outcome:
         """Carry out a request. Raises whatever the submission raises, and Malformed if a result cannot be
         sent."""
         self._number, self._kept = request.number, 0
-        owner = self._owner(request)
-        if request.read:
-            return Outcome(value=self.plain(getattr(owner, request.name)))
-        if request.anatomy:
-            return Outcome(value=self.plain(instrumentation.anatomy(owner)))
-        if request.memory:
-            return Outcome(value=memory.elements_held(owner, self.module, apart_from=self))
+        return self._carry_out[type(request)](request)
+
+    def _owner(self, request: Request) -> Any:
+        return self.module if request.target is None else self.objects[request.target.id]
+
+    def _read(self, request: ReadAttribute) -> Outcome:
+        return Outcome(value=self.plain(getattr(self._owner(request), request.name)))
+
+    def _describe(self, request: DescribeModule) -> Outcome:
+        return Outcome(value=self.plain(instrumentation.anatomy(self._owner(request))))
+
+    def _count(self, request: CountNumbers) -> Outcome:
+        return Outcome(value=memory.elements_held(self._owner(request), self.module, apart_from=self))
+
+    def _build(self, request: BuildObject) -> Outcome:
+        args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
+        value = getattr(self._execute(request.text), request.name)(*args, **kwargs)
+        return Outcome(value=self.plain(_moved(value, self.device)))
+
+    def _call(self, request: CallFunction) -> Outcome:
+        options, owner = request.options, self._owner(request)
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
         outcome, given = Outcome(), [owner, *args, *kwargs.values()]
         made_to_change = request.target is not None and request.name in MADE_TO_CHANGE
-        call = self._call
-        if request.trace and not made_to_change:
+        call = self._measured
+        if options.trace and not made_to_change:
             self._tracer = Tracer(self.module, given, self._tracer.spent if self._tracer else 0.0)
             function, outcome.trace = self._tracer.around(function), self._tracer.trace
-        elif request.undo and not made_to_change and not isinstance(function, type):
-            undo = undoing({(kind, name) for kind, name in request.undo}, self.module, given)
-            if request.grad_mode:  # looks at the mode after the call
+        elif options.undo and not made_to_change and not isinstance(function, type):
+            undo = undoing({(kind, name) for kind, name in options.undo}, self.module, given)
+            if options.grad_mode:  # looks at the mode after the call
                 function = undo(function)
             else:  # the others look at the module that is called
                 call = undo(call)
         # what is needed after the call is in local variables, which no other code can set
-        hold, echo, held, restored = request.hold, request.echo, tuple(self._held), self.restored
+        hold, echo, held, restored = options.hold, options.echo, tuple(self._held), self.restored
         inspect, meddled = request.inspect, self.meddled
-        value = call(request, function, args, kwargs, given, outcome)
+        value = call(options, function, args, kwargs, given, outcome)
         outcome.meddled = self.meddled = meddled or (inspect and restored())
         outcome.value = self.plain(_moved(value, self.device))
         if hold:
@@ -108,9 +138,9 @@ class Executor:
             outcome.arguments = self.plain([args, kwargs])
         return outcome
 
-    def _call(
+    def _measured(
         self,
-        request: Request,
+        options: CallOptions,
         function: Any,
         args: list[Any],
         kwargs: dict[str, Any],
@@ -119,25 +149,25 @@ class Executor:
     ) -> Any:
         """Return the result of a call, and put into the outcome what the request measures beside it."""
         value = None
-        if request.evaluating:
+        if options.evaluating:
             instrumentation.put_into_evaluation(function)
-        if request.constant and not callable(function):
+        if options.constant and not callable(function):
             value = function
-        elif request.gradients:
+        elif options.measure == "gradients":
             value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
-        elif request.count_flops:
+        elif options.measure == "flops":
             value, outcome.flops = instrumentation.with_flops(self._hiding(function), args, kwargs)
-        elif request.tensors_made:
+        elif options.measure == "tensors":
             value, outcome.tensors_made = memory.with_tensors_made(self._hiding(function), args, kwargs)
-        elif request.fake_device:
+        elif options.measure == "fake device":
             if self.device == "cpu":
                 # what a call on the CPU leaves behind would be put back, after both calls
-                before = not request.undo
+                before = not options.undo
                 value, outcome.detour = call_on_fake_device(function, args, kwargs, on_cpu_before=before)
             else:
                 value, outcome.detour = call_on_device(function, args, kwargs)
-        elif request.grad_mode:
-            is_on = request.grad_mode == "on"
+        elif options.grad_mode:
+            is_on = options.grad_mode == "on"
             value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)
         else:
             value = function(*args, **kwargs)
@@ -152,11 +182,6 @@ class Executor:
             return function(*args, **kwargs)
 
         return call
-
-    def _owner(self, request: Request) -> Any:
-        if request.target is not None:
-            return self.objects[request.target.id]
-        return self._execute(request.build) if request.build else self.module
 
     def _execute(self, source: str) -> types.SimpleNamespace:
         """Execute the grader's source text once, with the variable `device`, and return its definitions."""

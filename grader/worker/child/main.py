@@ -24,9 +24,11 @@ from grader.reading.answers import QUESTION
 from grader.worker.child import instruments, on_fake_device, reader
 from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
 from grader.worker.child.sandbox import allowed_paths, apply
-from grader.worker.protocol.channel import Channel, ChannelClosed, die_with_parent
+from grader.worker.protocol.channel import Channel, ChannelClosed
 from grader.worker.protocol.codec import Malformed, decode, encode
-from grader.worker.protocol.messages import Outcome, Request, Terms, read_terms
+from grader.worker.protocol.messages import Outcome, Request, read_request
+from grader.worker.protocol.system_calls import die_with_parent
+from grader.worker.protocol.terms import Terms, read_terms
 
 
 class RuleBroken(Exception):
@@ -107,9 +109,10 @@ class Worker:
 
     def _answer(self, message: dict[str, Any]) -> Reply:
         try:
-            if "load" in message:
-                return self._load(**message["load"])
-            request = Request(**message["request"])
+            ((kind, sent),) = message.items()
+            if kind == "load":
+                return self._load(**sent)
+            request = read_request(kind, sent)
             executor = self._executor_of(request)
             hide_from_gc()  # also what was made since the last call, such as this request
             return executor.run(request)

@@ -8,8 +8,9 @@ import sys
 
 from grader.reading.answers import answered
 from grader.worker.child.sandbox import apply
-from grader.worker.protocol.channel import Channel, ChannelClosed, die_with_parent
-from grader.worker.protocol.messages import read_terms
+from grader.worker.protocol.channel import Channel, ChannelClosed
+from grader.worker.protocol.system_calls import die_with_parent
+from grader.worker.protocol.terms import read_terms
 
 
 def answer(channel: Channel, header: bytes, body: bytearray, nonce: int) -> None:

@@ -1,118 +1,117 @@
-"""Define the messages for a call: the request to the worker, and its outcome.
-
-Define the terms of a worker: its device, the layers of its sandbox, its folder and its environment.
-"""
+"""Define the messages for a call: the requests to the worker, one record for each kind, and their outcome."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-if TYPE_CHECKING:  # a reader has no NumPy, which the codec needs
-    from grader.worker.protocol.codec import Handle
-
-#: All layers. Tests leave out single layers to show what each of them prevents.
-ALL = ("environment", "descriptors", "dumpable", "capabilities", "limits", "landlock", "seccomp")
-KERNEL = ("dumpable", "capabilities", "landlock", "seccomp")
-ISOLATION = {
-    "required": ALL,
-    "best": ALL,
-    "none": tuple(layer for layer in ALL if layer not in KERNEL),
-}
-#: Variables that a worker keeps: language, time zone, and the paths of libraries and GPUs.
-KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT", "PATH")
-#: Variables that are set in every worker. Small inputs need one thread, and the sandbox forbids more.
-SET = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "CUDA_CACHE_DISABLE": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "USER": "student",
-    "LOGNAME": "student",
-}
-
-
-MEMORY = 2 * 2**30  # bytes of address space in addition to that of the fork server
-READING = 512 * 2**20  # the same while a text is read
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The settings of a worker's sandbox: the device, the layers, the path of the scratch folder, and the
-    bytes of memory that it may take."""
-
-    device: str = "cpu"
-    layers: tuple[str, ...] = ALL
-    scratch: str = ""
-    memory: int = MEMORY
-
-    @property
-    def gpu(self) -> bool:
-        return self.device != "cpu"
-
-    def message(self) -> bytes:
-        """Return the terms as JSON, to be sent to a worker."""
-        return json.dumps(asdict(self)).encode()
-
-
-def read_terms(message: bytes) -> Terms:
-    """Return the terms from the JSON of `Terms.message`."""
-    fields = json.loads(message)
-    return Terms(fields["device"], tuple(fields["layers"]), fields["scratch"], fields["memory"])
-
-
-def environment() -> dict[str, str]:
-    """Return the environment variables of a worker."""
-    return {**{name: os.environ[name] for name in KEPT if name in os.environ}, **SET}
-
+from grader.worker.protocol.codec import Handle
 
 MOST_KEPT = 20  # variables that a trace names
 LONGEST_NAME = 200  # characters of the name of one
 LEFT_CHANGED = ("", "gradients", "dtype", "training")
 
 
-@dataclass
+@dataclass(frozen=True)
+class CallOptions:
+    """How a function is called, and what is measured of the call."""
+
+    measure: str = ""  # "flops", "tensors", "gradients" or "fake device"
+    grad_mode: str = ""  # "on" or "off": the gradient mode of the caller
+    evaluating: bool = False  # put a module that is called into evaluation mode before
+    constant: bool = False  # return the value called `name` itself unless it can be called
+    echo: bool = False  # return the arguments as they are after the call
+    hold: bool = False  # keep the result, and report whether the next call changes it
+    trace: bool = False  # record the lines that run, and what the call changes
+    undo: tuple[tuple[str, str], ...] = ()  # variables to put back; see `repair.Label`
+    anew: bool = False  # ask a new worker, which has answered nothing before; it is not told
+
+
+AS_USUAL = CallOptions()
+
+
+@dataclass(kw_only=True)
 class Request:
-    """One request: call `name` of `target`, which is the submission if None, or `read` it as an attribute, or
-    list the parameters of a module (`anatomy`), or count the numbers that it holds (`memory`), or call `name`
-    of the grader's source text (`build`)."""
+    """What all requests have: the object that they are about, which is the submission if None, and the name
+    of its attribute."""
+
+    kind: ClassVar[str]  # the tag of the message
 
     name: str = ""
     target: Handle | None = None
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
-    read: bool = False
-    anatomy: bool = False
-    memory: bool = False
-    build: str = ""
-    constant: bool = False  # return the value called `name` itself unless it can be called
-    echo: bool = False  # return the arguments as they are after the call
-    count_flops: bool = False
-    tensors_made: bool = False
-    gradients: bool = False
-    evaluating: bool = False  # put a module that is called into evaluation mode before
-    fake_device: bool = False
-    trace: bool = False  # record the lines that run, and what the call changes
-    undo: list[tuple[str, str]] = field(default_factory=list)  # variables to put back; see `lasting.Label`
-    grad_mode: str = ""  # "on" or "off": the gradient mode of the caller
-    hold: bool = False  # keep the result, and report whether the next call changes it
-    inspect: bool = False  # look after the call whether the instruments are as they were
+    number: int = 0  # part of the ids of the objects that the request creates
     candidate: int = 0  # which candidate of a search to ask, from 1; 0 is the submission
     source: str = ""  # of the candidate, which is loaded first
-    anew: bool = False  # ask a new worker, which has answered nothing before; it is not told
-    number: int = 0  # part of the ids of the objects that the request creates
     #: The grader's functions among the arguments, indexed by the id of a Callback; they are not sent.
     functions: list[Callable[..., Any]] = field(default_factory=list)
 
+    options: ClassVar[CallOptions] = AS_USUAL  # only a call has others
+
     def message(self) -> dict[str, Any]:
-        """Return the name and the fields that are not empty."""
-        told = vars(self).keys() - {"functions", "anew"}
-        fields = {field: value for field, value in vars(self).items() if value and field in told}
-        return {**fields, "name": self.name}
+        """Return the fields that are not empty, under the tag."""
+        sent = {name: value for name, value in vars(self).items() if value and name != "functions"}
+        return {self.kind: sent}
+
+
+@dataclass(kw_only=True)
+class CallFunction(Request):
+    """Call a function of the submission, or a method of an object; `__call__` calls the object itself."""
+
+    kind: ClassVar[str] = "call"
+    options: CallOptions = AS_USUAL  # type: ignore[misc]  # the other requests have none
+    inspect: bool = False  # look after the call whether the instruments are as they were
+
+    def message(self) -> dict[str, Any]:
+        """Return the fields that are not empty, under the tag; of the options those that are not as usual."""
+        message = super().message()
+        message[self.kind].pop("options")
+        if self.options is not AS_USUAL:
+            message[self.kind]["options"] = {
+                name: value for name, value in vars(self.options).items() if value
+            }
+        return message
+
+
+@dataclass(kw_only=True)
+class ReadAttribute(Request):
+    """Read an attribute."""
+
+    kind: ClassVar[str] = "read"
+
+
+@dataclass(kw_only=True)
+class BuildObject(Request):
+    """Call a function or a class of the grader's source text, which runs beside the submission."""
+
+    kind: ClassVar[str] = "build"
+    text: str
+
+
+@dataclass(kw_only=True)
+class DescribeModule(Request):
+    """List the parameters and buffers of a module."""
+
+    kind: ClassVar[str] = "describe"
+
+
+@dataclass(kw_only=True)
+class CountNumbers(Request):
+    """Count the numbers that can be reached from an object."""
+
+    kind: ClassVar[str] = "count"
+
+
+REQUESTS = {one.kind: one for one in (CallFunction, ReadAttribute, BuildObject, DescribeModule, CountNumbers)}
+
+
+def read_request(kind: str, sent: dict[str, Any]) -> Request:
+    """Return the request from its tag and the fields of `Request.message`. Raises KeyError, TypeError."""
+    if options := sent.get("options"):
+        sent = {**sent, "options": CallOptions(**options)}
+    return REQUESTS[kind](**sent)
 
 
 @dataclass
@@ -137,27 +136,5 @@ class Outcome:
 
     def message(self) -> dict[str, Any]:
         """Return the value and the fields that are not empty."""
-        fields = {"value": self.value}
-        if self.arguments is not None:
-            fields["arguments"] = self.arguments
-        if self.flops:
-            fields["flops"] = self.flops
-        if self.tensors_made is not None:
-            fields["tensors_made"] = self.tensors_made
-        if self.gradients is not None:
-            fields["gradients"] = self.gradients
-        if self.trace is not None:
-            fields["trace"] = self.trace
-        if self.overwritten:
-            fields["overwritten"] = True
-        if self.shared:
-            fields["shared"] = True
-        if self.entangled:
-            fields["entangled"] = True
-        if self.meddled:
-            fields["meddled"] = True
-        if self.left_changed:
-            fields["left_changed"] = self.left_changed
-        if self.detour:
-            fields["detour"] = self.detour
-        return fields
+        sent = {name: value for name, value in vars(self).items() if value is not getattr(Outcome, name)}
+        return {**sent, "value": self.value}

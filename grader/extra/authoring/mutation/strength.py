@@ -150,8 +150,6 @@ def _row(name: str, counts: Counts, *cells: str) -> str:
     return f"| {' | '.join((name, str(tried), str(caught), share, str(right), missed, *cells))} |"
 
 
-#: Slow checks, which run last: most mutants fail the first check at its first cases.
-SLOW_CHECKS = ("answers_the_same_again", "has_the_right_gradients", "stays_on_the_device")
 LOADING, ENDLESS, LOST = "loading", "a limit of time", "a limit of memory"
 
 #: Matches a message that names a line of the submission.
@@ -181,10 +179,8 @@ class MutantRunner:
 
     def __init__(self, kata: Kata, oracle: Oracle, mistakes: Sequence[KnownMistake] = ()) -> None:
         self.kata, self.oracle, self.matcher = kata, oracle, matcher_of(kata, mistakes)
-        self.checks = sorted(
-            checks_of(kata, oracle),
-            key=lambda check: check.name in SLOW_CHECKS and SLOW_CHECKS.index(check.name) + 1,
-        )
+        # most mutants fail the first check at its first cases
+        self.checks = sorted(checks_of(kata, oracle), key=lambda check: check.nature.is_slow)
 
     def caught_by(self, source: str, seconds: float) -> str | None:
         """Return the first check that fails or the limit that is exceeded; None if all checks pass."""

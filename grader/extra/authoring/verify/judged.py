@@ -33,9 +33,10 @@ from grader.course.known_solutions import Answers
 from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.known_mistakes import RecordedFailure, record
 from grader.report import CheckStatus
+from grader.worker.calls import Call
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Malformed
-from grader.worker.student import Call, Student
+from grader.worker.student import Student
 
 #: The packages and modules that decide how an answer is judged. What was judged is void once one of them
 #: changes. `tests/grader/test_recording.py` compares the list with what judging imports.

@@ -53,9 +53,10 @@ from grader.kata import KataError
 from grader.mistakes import LEVELS
 from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
+from grader.worker.calls import CaseFailed, KeptCalls, Skip
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
-from grader.worker.student import CaseFailed, KeptCalls, Skip, Student
+from grader.worker.student import Student
 
 SHIFT = 1_000_003  # added to every seed, and once more for each further draw
 DRAWS = 10  # with the draw of the verification itself

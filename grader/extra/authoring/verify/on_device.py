@@ -27,7 +27,7 @@ from grader.grading.grader import Grader
 from grader.grading.session import GraderSettings, open_grader
 from grader.grading.submission_run import CUDA_SECONDS, LOAD_SECONDS
 from grader.worker.client import START_SECONDS, RemoteStudent, WorkerLost
-from grader.worker.fork_server import Process
+from grader.worker.process import Process
 
 DEVICE_CHECK = "stays_on_the_device"
 #: The most memory that the worker had in use: on the GPU where there is one, else all of its memory.

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.machinery import ModuleSpec, all_suffixes
 
 from grader.worker.child.sandbox.landlock import ABOUT_FILES, DEVICE, READ, SCRATCH, WRITE
-from grader.worker.protocol.channel import mapped_libraries
+from grader.worker.protocol.system_calls import mapped_libraries
 
 #: The packages that a submission may import, and those that PyTorch imports when it needs them.
 IMPORTABLE = ("numpy", "scipy", "torch", "einops", "opt_einsum")

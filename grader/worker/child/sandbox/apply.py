@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from grader.worker.child.sandbox import allowed_paths, hardening, landlock, limits, seccomp
-from grader.worker.protocol import channel
-from grader.worker.protocol.messages import Terms
+from grader.worker.protocol import system_calls
+from grader.worker.protocol.terms import Terms
 
 
 def prepare(wanted: tuple[str, ...]) -> None:
@@ -18,14 +18,14 @@ def prepare(wanted: tuple[str, ...]) -> None:
     if "environment" in wanted:
         hardening.forget_environment()
     if "dumpable" in wanted:
-        channel.hide_memory()
+        system_calls.hide_memory()
     if "limits" in wanted:
         limits.prepare()
     if "capabilities" in wanted:
         with contextlib.suppress(OSError):
             hardening.drop_capabilities()
     if "landlock" in wanted or "seccomp" in wanted:
-        channel.no_new_privileges()
+        system_calls.no_new_privileges()
     limits.use_one_thread()
     allowed_paths.always()
     allowed_paths.modules()

@@ -7,8 +7,8 @@ import ctypes
 import os
 import sys
 
-from grader.worker.protocol import channel
-from grader.worker.protocol.messages import environment
+from grader.worker.protocol import system_calls
+from grader.worker.protocol.terms import environment
 
 CAPABILITIES_VERSION = 0x20080522
 
@@ -17,10 +17,10 @@ def forget_environment() -> None:
     """Remove the command line and all other environment variables, and overwrite their memory with zeros,
     because a submission can read all memory of its own process."""
     kept = environment()
-    if channel.LINUX:
+    if system_calls.LINUX:
         for value in getattr(os.environ, "_data", {}).values():
             _overwrite(value)
-        channel.overwrite_environment()
+        system_calls.overwrite_environment()
         _overwrite_initial_stack()
     os.environ.clear()
     os.environ.update(kept)
@@ -47,9 +47,9 @@ def drop_capabilities() -> bool:
     """Drop root's capabilities, such as reading and ending any process. Return False on an unknown machine.
     Raises OSError."""
     numbers = {"x86_64": 126, "aarch64": 91}
-    if channel.MACHINE not in numbers:
+    if system_calls.MACHINE not in numbers:
         return False
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0)
     nothing = (ctypes.c_uint32 * 6)()
-    channel.call(numbers[channel.MACHINE], ctypes.byref(header), ctypes.byref(nothing))
+    system_calls.call(numbers[system_calls.MACHINE], ctypes.byref(header), ctypes.byref(nothing))
     return True

@@ -9,7 +9,7 @@ import ctypes
 import os
 from collections.abc import Iterable
 
-from grader.worker.protocol import channel
+from grader.worker.protocol import system_calls
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_FOR_VERSION, PATH_BENEATH = 1, 1
@@ -48,10 +48,10 @@ class _PathBeneath(ctypes.Structure):
 
 def version() -> int:
     """Return the kernel's version of Landlock, or 0 if it has none or it is switched off."""
-    if not channel.LINUX:
+    if not system_calls.LINUX:
         return 0
     try:
-        return channel.call(CREATE_RULESET, None, 0, ASK_FOR_VERSION)
+        return system_calls.call(CREATE_RULESET, None, 0, ASK_FOR_VERSION)
     except OSError:
         return 0
 
@@ -71,11 +71,11 @@ def restrict(allowed: Iterable[tuple[str, int]], abi: int) -> None:
     files, network, scoped = handled(abi)
     attributes = _Ruleset(files, network, scoped)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
-    ruleset = channel.call(CREATE_RULESET, ctypes.byref(attributes), size, 0)
+    ruleset = system_calls.call(CREATE_RULESET, ctypes.byref(attributes), size, 0)
     try:
         for path, rights in allowed:
             _allow(ruleset, path, rights & files)
-        channel.call(RESTRICT_SELF, ruleset, LOG_NOTHING if abi >= 7 else 0)
+        system_calls.call(RESTRICT_SELF, ruleset, LOG_NOTHING if abi >= 7 else 0)
     finally:
         os.close(ruleset)
 
@@ -87,6 +87,6 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return
     try:
-        channel.call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(_PathBeneath(rights, parent)), 0)
+        system_calls.call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(_PathBeneath(rights, parent)), 0)
     finally:
         os.close(parent)

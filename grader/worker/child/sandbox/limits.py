@@ -9,8 +9,8 @@ import os
 import sys
 from functools import cache
 
-from grader.worker.protocol import channel
-from grader.worker.protocol.messages import MEMORY
+from grader.worker.protocol import system_calls
+from grader.worker.protocol.terms import MEMORY
 
 FILE = 16 * 2**20  # bytes of one file
 DESCRIPTORS = 256
@@ -53,7 +53,7 @@ def _set(limits: dict[int, int]) -> None:
 @cache
 def inherited() -> int:
     """Return the bytes of address space of the fork server, measured once and inherited by its workers."""
-    return channel.address_space()
+    return system_calls.address_space()
 
 
 SETTERS = {
@@ -65,7 +65,7 @@ SETTERS = {
 
 def use_one_thread() -> None:
     """Make every linear algebra library in this process compute in the calling thread."""
-    for path in channel.mapped_libraries():
+    for path in system_calls.mapped_libraries():
         family = next((name for name in SETTERS if name in os.path.basename(path)), None)
         if family is not None:
             with contextlib.suppress(OSError):

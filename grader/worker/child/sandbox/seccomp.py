@@ -21,7 +21,7 @@ from grader.worker.child.sandbox.syscalls import (
     NEWEST,
     PRETENDED,
 )
-from grader.worker.protocol import channel
+from grader.worker.protocol import system_calls
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 SET_FILTER, ALL_THREADS, NO_SLOWDOWN = 1, 1, 4
@@ -89,7 +89,7 @@ Instruction = tuple[int, int, int, int]  # code, steps if true, steps if false, 
 
 def available() -> bool:
     """True if there is a filter for this machine."""
-    return channel.LINUX and channel.MACHINE in ARCHITECTURES
+    return system_calls.LINUX and system_calls.MACHINE in ARCHITECTURES
 
 
 def restrict(gpu: bool = False, tests: bool = False) -> None:
@@ -97,14 +97,14 @@ def restrict(gpu: bool = False, tests: bool = False) -> None:
     code, filter_, mine = prepared(gpu, tests)
     for position in mine:
         struct.pack_into("=I", code, position, os.getpid())
-    number = CONDITIONAL["seccomp"][MACHINES[channel.MACHINE]]
+    number = CONDITIONAL["seccomp"][MACHINES[system_calls.MACHINE]]
     assert number is not None
     try:
-        channel.call(number, SET_FILTER, ALL_THREADS | NO_SLOWDOWN, filter_)
+        system_calls.call(number, SET_FILTER, ALL_THREADS | NO_SLOWDOWN, filter_)
     except OSError as error:
         if error.errno != errno.EINVAL:  # a kernel before 4.17 does not know the second flag
             raise
-        channel.call(number, SET_FILTER, ALL_THREADS, filter_)
+        system_calls.call(number, SET_FILTER, ALL_THREADS, filter_)
 
 
 Buffer = ctypes.Array[ctypes.c_char]
@@ -114,7 +114,7 @@ Buffer = ctypes.Array[ctypes.c_char]
 def prepared(gpu: bool, tests: bool = False) -> tuple[Buffer, Buffer, tuple[int, ...]]:
     """Return the filter's code, the structure for the kernel that points to it, and the offsets in the code
     where the process id must be written."""
-    steps = program(channel.MACHINE, gpu, tests)
+    steps = program(system_calls.MACHINE, gpu, tests)
     mine = tuple(8 * i + 4 for i, (*_, value) in enumerate(steps) if value == _MYSELF)
     packed = b"".join(struct.pack("=HBBI", *step) for step in steps)
     code = ctypes.create_string_buffer(packed, len(packed))
