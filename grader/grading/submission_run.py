@@ -144,7 +144,7 @@ COST_SECONDS = 2.0  # of CPU time for comparing what the submission answers whil
 TOO_MUCH = "Not judged: judging the answers took too much time or memory, and was stopped."
 CALL_SECONDS_AFTER = 1.0  # CPU time of one call once another one took too long
 STOPPED_SOONER = "Stopped after one second, since a call before took too long."
-GIVEN_UP = "Not run: the submission had to be stopped before."
+GIVEN_UP = "{} So this check was not run."
 LOSSES = 2  # after so many lost workers the remaining checks of a submission are not run
 
 
@@ -395,7 +395,7 @@ class SubmissionRun:
     def _run(self, check: Check) -> CheckResult:
         if len(self.losses) >= LOSSES or self.budget.spent > self.budget.limit:
             status: CheckStatus = "timeout" if not self.losses or self.losses[-1].timed_out else "error"
-            return _not_run(check, status, GIVEN_UP)
+            return _not_run(check, status, GIVEN_UP.format(self._cause))
         try:
             return run_check(check, self.context)
         except CheckAborted as lost:
@@ -405,6 +405,13 @@ class SubmissionRun:
                 failure = replace(failure, message=STOPPED_SOONER)
             failures = [*lost.earlier, failure]
             return CheckResult(check, failures, [one.case for one in failures], reached=lost.reached)
+
+    @property
+    def _cause(self) -> str:
+        """Return why no more checks are run, as a sentence: what ended the first worker, or the time."""
+        if self.losses:
+            return f"{str(self.losses[0]).partition('. ')[0].removesuffix('.')}."
+        return f"All calls together took more than {max(self.budget.limit, 0):g} seconds."
 
     def _replace_worker(self, lost: CheckAborted) -> None:
         """Start a new worker, unless too many were lost. If the import fails now, start no more at all."""

@@ -187,7 +187,7 @@ def test_a_worker_that_dies_on_its_first_call_is_replaced_once(grade):
     assert statuses(report) == ["error"] * 9
     messages = [check.message for check in report.checks]
     assert messages[:2] == ["The process that ran the submission ended in the middle of a call."] * 2
-    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 7
+    assert messages[2:] == [f"{messages[0]} So this check was not run."] * 7
 
 
 def test_a_lost_worker_costs_no_time_that_the_grader_once_waited(grade, monkeypatch):
@@ -215,6 +215,9 @@ def test_what_has_no_time_left_is_not_run(grade, monkeypatch):
     monkeypatch.setattr(submission_run, "KATA_SECONDS", -1.0)
     report = grade("def double(x): return x + x")
     assert statuses(report) == ["timeout"] * 9
+    assert (
+        report.checks[0].message == "All calls together took more than 0 seconds. So this check was not run."
+    )
 
 
 def test_a_slow_submission_gets_no_more_calls_than_its_time_allows(grade, monkeypatch):
@@ -222,7 +225,7 @@ def test_a_slow_submission_gets_no_more_calls_than_its_time_allows(grade, monkey
     report = grade("import time\ndef double(x):\n    time.sleep(0.35)\n    return x + x\n")
     assert statuses(report)[0] == "timeout"  # the calls of one batch count as they come
     assert report.checks[0].message.startswith("No answer within 0.6 seconds for all calls together")
-    given_up = [check for check in report.checks if check.message.startswith("Not run")]
+    given_up = [check for check in report.checks if check.message.endswith("So this check was not run.")]
     assert len(given_up) == len(report.checks) - 1  # the time of the lost worker counts as well
 
 
@@ -237,7 +240,7 @@ def test_a_call_that_prints_without_end_is_stopped_and_its_cause_is_said_first(g
     report = grade("def double(x):\n    while True: print('a line')\n")
     messages = [check.message for check in report.checks]
     assert messages[:2] == ["One call printed more than 256 KiB."] * 2
-    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 7
+    assert messages[2:] == ["One call printed more than 256 KiB. So this check was not run."] * 7
 
 
 def test_a_right_answer_may_print_a_lot_over_all_its_calls(grade):
@@ -260,7 +263,10 @@ def test_calls_that_all_fail_are_not_made_for_long(grade, monkeypatch, body, mes
     assert messages[0].startswith(message)  # of the smallest case, and not of the last one
     assert messages[1].startswith("Every call so far has failed, in 0.25 seconds of computing. The last ")
     assert len(messages[1]) < 400
-    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 7
+    assert (
+        messages[2:]
+        == ["Every call so far has failed, in 0.25 seconds of computing. So this check was not run."] * 7
+    )
     assert report.score == 0
 
 
