@@ -31,6 +31,11 @@ class Case:
     index: int
     arguments: Arguments
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the cases of every seed have this one; those between them are the seed's own."""
+        return self.index % 2 == 0
+
     @cached_property
     def weight(self) -> tuple[int, float]:
         """How hard the arguments are to read."""
@@ -49,7 +54,14 @@ def numbered(arguments: Iterable[Arguments]) -> list[Case]:
 
 def half(cases: list[Item]) -> list[Item]:
     """Return half of the cases, at least FEWEST: for checks that call the submission again for each case."""
-    return spread(cases, max(FEWEST, len(cases) // 2))
+    return spread_pairs(cases, max(FEWEST, len(cases) // 2))
+
+
+def spread_pairs(cases: list[Item], size: int) -> list[Item]:
+    """Return about `size` of the cases in pairs at even distances, so that shared cases and those of the seed
+    take turns."""
+    pairs = [cases[at : at + 2] for at in range(0, len(cases), 2)]
+    return [case for pair in spread(pairs, (size + 1) // 2) for case in pair]
 
 
 def spread(cases: list[Item], size: int) -> list[Item]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from random import Random
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -26,6 +27,13 @@ LAYOUT = "any_memory_layout"  # the corner of cases whose arrays are not contigu
 DRAWS = 3  # cases drawn for each one kept, since Hypothesis repeats cases and those kept are spread by size
 
 
+class Drawn(NamedTuple):
+    """A case, and the choices by which Hypothesis has drawn it."""
+
+    case: Arguments
+    choices: tuple[Any, ...]
+
+
 def draw_cases(
     draw_case: DrawCase,
     examples: int,
@@ -39,30 +47,50 @@ def draw_cases(
     their shapes, dtypes and choices are alike, and so is what `kind_of` returns. Raises KataError if a case
     is not a dict.
     """
-    drawn = _drawn(draw_case, examples, kinds)
+    found = drawn(draw_case, examples, kinds)
     if seed == kinds:
-        return [one.case for one in drawn]
-    cases = [_with_other_numbers(draw_case, one, f"{seed} {at}", kind_of) for at, one in enumerate(drawn)]
-    known = {fingerprint(one.case) for one in drawn}
-    if any(fingerprint(case) in known for case in cases):
-        anew: dict[object, list[Arguments]] = {}
-        for one in _drawn(draw_case, examples, seed)[::-1]:
-            if fingerprint(one.case) not in known:
-                anew.setdefault((order(one.case), kind_of(one.case)), []).append(one.case)
-        for at, case in enumerate(cases):
-            if fingerprint(case) in known and (alike := anew.get((order(case), kind_of(case)))):
-                cases[at] = alike.pop()
-    return cases
+        return [one.case for one in found]
+    others = OtherCases(draw_case, examples, seed, found, kind_of)
+    return [others.like(at) for at in range(len(found))]
 
 
-class Drawn(NamedTuple):
-    """A case, and the choices by which Hypothesis has drawn it."""
+class OtherCases:
+    """The cases that another seed has, each of the kind of a case that was drawn. A case is made when it is
+    asked for."""
 
-    case: Arguments
-    choices: tuple[Any, ...]
+    def __init__(
+        self,
+        draw_case: DrawCase,
+        examples: int,
+        seed: int,
+        known: list[Drawn],
+        kind_of: Callable[[Arguments], object],
+    ) -> None:
+        self._draw_case, self._examples, self._seed, self._kind_of = draw_case, examples, seed, kind_of
+        self._known = known
+        self._prints = {fingerprint(one.case) for one in known}
+
+    def like(self, at: int) -> Arguments:
+        """Return a case like the one drawn at this place: with other numbers, or else drawn anew; the case
+        itself if there is none."""
+        case = _with_other_numbers(self._draw_case, self._known[at], f"{self._seed} {at}", self._kind_of)
+        alike = self._anew.get(self._kind(case)) if fingerprint(case) in self._prints else None
+        return alike.pop() if alike else case
+
+    @cached_property
+    def _anew(self) -> dict[object, list[Arguments]]:
+        """Other cases that the seed draws, by their kinds."""
+        found: dict[object, list[Arguments]] = {}
+        for one in drawn(self._draw_case, self._examples, self._seed)[::-1]:
+            if fingerprint(one.case) not in self._prints:
+                found.setdefault(self._kind(one.case), []).append(one.case)
+        return found
+
+    def _kind(self, case: Arguments) -> object:
+        return order(case), self._kind_of(case)
 
 
-def _drawn(draw_case: DrawCase, examples: int, seed: int) -> list[Drawn]:
+def drawn(draw_case: DrawCase, examples: int, seed: int) -> list[Drawn]:
     """Return the distinct cases that a seed draws, smallest first. Raises KataError."""
     from hypothesis.control import current_build_context
 
@@ -89,19 +117,19 @@ class Number(NamedTuple):
 
 
 def _with_other_numbers(
-    draw_case: DrawCase, drawn: Drawn, seed: str, kind_of: Callable[[Arguments], object]
+    draw_case: DrawCase, one: Drawn, seed: str, kind_of: Callable[[Arguments], object]
 ) -> Arguments:
     """Return a case of the same kind that has other numbers; the case itself if none can be replaced. Zero,
     the ends of a range and whole floats may be corners, and an integer by itself may be a size: they are
     replaced only if nothing else can be. A range whose numbers decide about the kind keeps them."""
-    _, numbers = _replayed(draw_case, drawn.choices, seed)
-    before = fingerprint(drawn.case)
+    _, numbers = _replayed(draw_case, one.choices, seed)
+    before = fingerprint(one.case)
     for freely, kind in ((False, structure), (True, structure), (True, order)):
 
         def of_same_kind(others: dict[int, Any], kind: Callable[[Any], object] = kind) -> Arguments | None:
-            choices = tuple(others.get(place, choice) for place, choice in enumerate(drawn.choices))
+            choices = tuple(others.get(place, choice) for place, choice in enumerate(one.choices))
             case, _ = _replayed(draw_case, choices, seed)
-            if case is None or kind(case) != kind(drawn.case) or kind_of(case) != kind_of(drawn.case):
+            if case is None or kind(case) != kind(one.case) or kind_of(case) != kind_of(one.case):
                 return None
             return case
 
@@ -114,7 +142,7 @@ def _with_other_numbers(
                 found, kept = (case, kept | group) if case is not None else (found, kept)
         if found is not None and fingerprint(found) != before:
             return found
-    return drawn.case
+    return one.case
 
 
 def _replayed(

@@ -14,9 +14,9 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -109,6 +109,17 @@ def locked(name: str) -> Iterator[None]:
         yield
 
 
+class Kept(NamedTuple):
+    """A case that all seeds have, and a function that makes the one that this seed has instead."""
+
+    case: Arguments
+    own: Callable[[], Arguments]
+
+    def changed(self, change: Callable[[Arguments], Arguments]) -> Kept:
+        """Return both, each as `change` makes it."""
+        return Kept(change(self.case), lambda: change(self.own()))
+
+
 class CostUnknown(Exception):
     """A call gets a function of the grader, whose work is counted for the reference and not for a worker."""
 
@@ -143,7 +154,8 @@ class Oracle:
     """The cases of a kata with the reference's answers.
 
     They come from `recorded` if it is given. Otherwise they are drawn, `draws` for each case kept, and cached
-    if `keeps` is true. Those of every `seed` are of the kinds that the seed `kinds` draws.
+    if `keeps` is true. Every other case is drawn under the seed `kinds`, so that all seeds have it. The cases
+    between them are those of the `seed`, each of the kind of the one that `kinds` draws there.
     """
 
     def __init__(
@@ -185,20 +197,14 @@ class Oracle:
             return AnsweredCases(rows, self._answers(rows), {}, [""] * len(rows))
         assert kata.draw is not None
         drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
-        drawn += self._rare_cases([*kata.examples, *drawn], kata.draw)
-        groups = self._group_by_corner(kata.examples, kata.bank_size, CORNER_CASES, drawn)
-        cases = numbered(case for group in groups.values() for case in group)
-        own = [law for law in kata.laws if law.draw not in (None, kata.draw)]
-        half = kata.bank_size // 2
+        examples = [Kept(example, partial(dict, example)) for example in kata.examples]
+        drawn += self._rare_cases([*examples, *drawn], kata.draw)
+        groups = self._group_by_corner(examples, kata.bank_size, CORNER_CASES, drawn)
+        cases = self._numbered("its cases", [kept for group in groups.values() for kept in group])
         law_cases = {
-            law.name: numbered(
-                spread(
-                    contiguous(self._draw_cases(f"the cases of `{law.name}`", law.draw, self.draws * half)),
-                    half,
-                )
-            )
-            for law in own
-            if law.draw
+            law.name: self._cases_of_law(law.name, law.draw, kata.bank_size // 2)
+            for law in kata.laws
+            if law.draw and law.draw is not kata.draw
         }
         corners = [name for name, group in groups.items() for _ in group]
         answers = self._answers(cases)
@@ -232,16 +238,30 @@ class Oracle:
                 return ReferenceCost(position, flops, largest.elements)
         return None
 
-    def _rare_cases(self, cases: list[Arguments], draw: DrawCase) -> list[Arguments]:
+    def _cases_of_law(self, name: str, draw: DrawCase, size: int) -> list[Case]:
+        """Return the cases of a law that draws its own."""
+        whose = f"the cases of `{name}`"
+        drawn = self._draw_cases(whose, draw, self.draws * size)
+        return self._numbered(whose, [kept.changed(contiguous) for kept in spread(drawn, size)])
+
+    def _numbered(self, whose: str, every: list[Kept]) -> list[Case]:
+        """Return cases of which every other one is the seed's own, as `Case.is_shared` says."""
+        with self._blaming(whose):
+            return numbered(kept.own() if at % 2 else kept.case for at, kept in enumerate(every))
+
+    def _rare_cases(self, cases: list[Kept], draw: DrawCase) -> list[Kept]:
         """Return cases of the corners that these cases lack, drawn from other seeds: a corner may be rare."""
-        missing = {corner.name for corner in self.kata.corners} - {self.kata.corner_of(c) for c in cases}
-        found: list[Arguments] = []
+        missing = {corner.name for corner in self.kata.corners} - {self._corner_of(kept) for kept in cases}
+        found: list[Kept] = []
         for turn in range(1, TURNS + 1):
             if missing:
                 more = self._draw_cases("its cases", draw, self.draws * self.kata.bank_size, turn)
-                found += [case for case in more if self.kata.corner_of(case) in missing]
-                missing -= {self.kata.corner_of(case) for case in found}
+                found += [kept for kept in more if self._corner_of(kept) in missing]
+                missing -= {self._corner_of(kept) for kept in found}
         return found
+
+    def _corner_of(self, kept: Kept) -> str:
+        return self.kata.corner_of(kept.case)
 
     def _require_examples(self) -> None:
         """Raise KataError if an example cannot be sent to a worker."""
@@ -252,52 +272,63 @@ class Oracle:
                 raise KataError(f"{self.kata.name}: an example cannot be used: {error}.") from None
 
     def _group_by_corner(
-        self, examples: list[Arguments], plain: int, each: int, drawn: list[Arguments]
-    ) -> dict[str, list[Arguments]]:
+        self, examples: list[Kept], plain: int, each: int, drawn: list[Kept]
+    ) -> dict[str, list[Kept]]:
         """Return the examples and at most `plain` drawn plain cases and `each` of a corner, by corner.
 
         All arrays are made contiguous, but plain cases that were not also form the corner
         `generation.LAYOUT`, unchanged. If there are any, some cases of every corner join them, laid out
         anew. Raises KataError if a corner has no case.
         """
-        groups: dict[str, list[Arguments]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
+        groups: dict[str, list[Kept]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
         for origin, most in ((examples, len(examples)), (drawn, each)):
-            by_corner: dict[str, list[Arguments]] = {}
-            for case in origin:
-                by_corner.setdefault(self.kata.corner_of(case), []).append(case)
-            strided = [case for case in by_corner.get("", []) if not is_contiguous(case)]
+            by_corner: dict[str, list[Kept]] = {}
+            for kept in origin:
+                by_corner.setdefault(self._corner_of(kept), []).append(kept)
+            strided = [kept for kept in by_corner.get("", []) if not is_contiguous(kept.case)]
             if strided:
                 groups.setdefault(generation.LAYOUT, []).extend(spread(strided, most))
             for name, group in by_corner.items():
                 size = plain if origin is drawn and not name else most
-                groups[name] += spread(contiguous(group), size)
+                groups[name] += [kept.changed(contiguous) for kept in spread(group, size)]
         empty = next((name for name, group in groups.items() if not group), None)
         if empty is not None:
             what = f"the corner `{empty}` has no case" if empty else "every case belongs to a corner"
             raise KataError(f"{self.kata.name}: {what}; change how cases are drawn, or drop the corner.")
-        if not all(map(is_contiguous, [*examples, *drawn])):
-            every = [*(case for group in groups.values() for case in group), *contiguous(drawn)]
+        if not all(is_contiguous(kept.case) for kept in [*examples, *drawn]):
+            every = [kept for group in groups.values() for kept in group]
+            every += [kept.changed(contiguous) for kept in drawn]
             groups.setdefault(generation.LAYOUT, []).extend(self._laid_out(every))
         return groups
 
-    def _laid_out(self, cases: list[Arguments]) -> list[Arguments]:
+    def _laid_out(self, cases: list[Kept]) -> list[Kept]:
         """Return the cases of most axes, then of most entries, among the plain ones and those of each corner,
         in other memory layouts, which take turns."""
-        by_corner: dict[str, list[Arguments]] = {}
-        for case in sorted(cases, key=most_axes, reverse=True):
-            by_corner.setdefault(self.kata.corner_of(case), []).append(case)
-        chosen = [case for group in by_corner.values() for case in group[:LAID_OUT]]
-        laid = [laid_out(case, turn) for turn, case in enumerate(chosen)]
-        return [case for case in laid if not is_contiguous(case)]
+        by_corner: dict[str, list[Kept]] = {}
+        for kept in sorted(cases, key=lambda kept: most_axes(kept.case), reverse=True):
+            by_corner.setdefault(self._corner_of(kept), []).append(kept)
+        chosen = [kept for group in by_corner.values() for kept in group[:LAID_OUT]]
+        laid = [kept.changed(partial(laid_out, turn=turn)) for turn, kept in enumerate(chosen)]
+        return [kept for kept in laid if not is_contiguous(kept.case)]
 
-    def _draw_cases(self, whose: str, draw: DrawCase, size: int, turn: int = 0) -> list[Arguments]:
+    def _draw_cases(self, whose: str, draw: DrawCase, size: int, turn: int = 0) -> list[Kept]:
         """Return the cases drawn for the kata or one of its laws; a `turn` draws others. Raises KataError if
         `draw` fails."""
+        with self._blaming(whose):
+            found = generation.drawn(draw, size, self.kinds + turn)
+            if self.seed == self.kinds:
+                return [Kept(one.case, partial(dict, one.case)) for one in found]
+            others = generation.OtherCases(draw, size, self.seed + turn, found, self.kata.corner_of)
+            return [Kept(one.case, partial(others.like, at)) for at, one in enumerate(found)]
+
+    @contextmanager
+    def _blaming(self, whose: str) -> Iterator[None]:
+        """Raise KataError, which says whose cases cannot be drawn, for what the block raises."""
         from hypothesis.errors import Unsatisfiable
 
         try:
-            seeds = self.seed + turn, self.kinds + turn
-            return generation.draw_cases(draw, size, *seeds, kind_of=self.kata.corner_of)
+            yield
+            return
         except Unsatisfiable:
             why = "every one is filtered away; draw what is wanted instead of filtering out what is not"
         except KataError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import Case, half, spread
+from grader.answer_keys.answers import Case, half, spread, spread_pairs
 from grader.cases import state
 from grader.cases.generation import LAYOUT
 from grader.cases.oracle import Oracle
@@ -111,7 +111,7 @@ def _half_reversed(cases: list[Case]) -> list[Case]:
 
 
 def _gradient_cases(cases: list[Case]) -> list[Case]:
-    return spread(cases, GRADIENT_CASES)
+    return spread_pairs(cases, GRADIENT_CASES)
 
 
 def _medium_sized(cases: list[Case]) -> list[Case]:

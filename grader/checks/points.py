@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from grader.answer_keys.answers import Case
 from grader.cases.generation import fingerprint
-from grader.checks.base import Check, CheckContext
+from grader.checks.base import CheckContext
 from grader.checks.builtin import BUILTIN, agrees_with_reference, any_memory_layout, float64_keeps_its_digits
 from grader.checks.parts import JudgedParts
 from grader.checks.runner import CheckResult
@@ -22,11 +24,12 @@ Row = np.ndarray[Any, Any]  # numbers as float64, on one axis
 
 NEAR = 0.5  # of a case's points at most, for a wrong answer that is near
 FULL_FROM = 3  # from one right answer in so many on, what holds counts in full
-FULL_FROM_NEAR = 2  # and from one in so many on if all are wrong and as near as can be
+NEARLY = 2 / 3  # of a right one, for that share, is a wrong one that is as near as can be
 WHOLE = 50  # hundredths: what is earned by a submission that fails is rounded down to half points
 ROUNDING = 1e-9
 ENTRY = 1e-5  # the largest difference of an entry that is right
 SAME = 1e-9  # of the sum of squares: what is less is rounding
+BEYOND_CHANCE = 3  # standard errors: two shares that are further apart differ beyond chance
 MOST_WITHOUT_PURPOSE = 70  # percent of a kata's points while a check fails that holds its purpose
 
 
@@ -61,11 +64,21 @@ def points_of(
         return Points({result.check.name: points_of_check(result, parts=parts) for result in results})
     answers = Answers(context, results)
     weight, why = _weight(results, answers)
-    found = {}
-    for result in results:
-        near = sum(answers.nearness(failure.case) for failure in result.failures if _compares(result))
-        found[result.check.name] = points_of_check(result, weight, why, near * NEAR, parts)
+    found = {result.check.name: points_of_check(result, weight, why, answers, parts) for result in results}
     return _capped(results, _rounded(results, found))
+
+
+def share_of(cases: Sequence[Case], count: Callable[[Sequence[Case]], float]) -> float:
+    """Return which share of cases counts, from 0 to 1, where `count` returns that of some of them. It is the
+    share of the cases that all seeds have, so that points do not hang on the seed; but that of the seed's own
+    cases where the other is larger beyond chance, as it is if a table holds the answers to the former."""
+    shared = [case for case in cases if case.is_shared]
+    own = [case for case in cases if not case.is_shared]
+    if not shared or not own:
+        return count(cases)
+    found, of_own = count(shared), count(own)
+    error = math.sqrt(of_own * (1 - of_own) * (1 / len(shared) + 1 / len(own)))
+    return of_own if found > of_own + BEYOND_CHANCE * error else found
 
 
 def _rounded(results: Sequence[CheckResult], found: dict[str, Earned]) -> dict[str, Earned]:
@@ -92,15 +105,27 @@ def _compares(result: CheckResult) -> bool:
 
 
 def points_of_check(
-    result: CheckResult, weight: float = 1, why: str = "", near: float = 0, parts: JudgedParts | None = None
+    result: CheckResult,
+    weight: float = 1,
+    why: str = "",
+    answers: Answers | None = None,
+    parts: JudgedParts | None = None,
 ) -> Earned:
-    """Return what a check earns if each of its cases counts with a `weight`, for the reason `why`. Its wrong
-    cases count as `near` right ones."""
-    check, asked, failures = result.check, len(result.asked), len(result.failures)
-    holds = (asked - failures + near) / asked if asked else float(result.status != "failed")
+    """Return what a check earns if each of its cases counts with a `weight`, for the reason `why`. With
+    `answers`, its wrong cases count as far as they are near the right ones. A check that fails never earns
+    all of its points."""
+    check = result.check
+    wrong = {failure.case.index for failure in result.failures}
+    near = answers.nearness if answers and _compares(result) else None
+
+    def holding(cases: Sequence[Case]) -> float:
+        parts_of = [NEAR * near(case) for case in cases if case.index in wrong] if near else []
+        return (sum(case.index not in wrong for case in cases) + sum(parts_of)) / len(cases)
+
+    holds = share_of(result.asked, holding) if result.asked else float(result.status != "failed")
     worth = parts.share(check.name, check.points) if parts else check.points
-    points = int(worth * holds * weight + ROUNDING)
-    return Earned(points, why or (parts.message(check.name) if parts else ""))
+    points = min(int(worth * holds * weight + ROUNDING), worth - bool(result.failures))
+    return Earned(max(points, 0), why or (parts.message(check.name) if parts else ""))
 
 
 def _capped(results: Sequence[CheckResult], found: dict[str, Earned]) -> Points:
@@ -135,8 +160,7 @@ def _weight(results: Sequence[CheckResult], answers: Answers) -> tuple[float, st
         return 1, ""
     if not agreement.asked:  # it waits for a part that is not written
         return 0, NOT_COMPARED
-    right, near = how_right(agreement.check, answers)
-    weight = min(1, FULL_FROM * right + FULL_FROM_NEAR * near)
+    weight = min(1.0, FULL_FROM * share_of(agreement.check.cases, partial(how_right, answers)))
     if weight:
         return weight, FEW_CASES_AGREE if weight < 1 else ""
     return 0, ONLY_TRIVIAL if len(agreement.failures) < len(agreement.asked) else NOTHING_AGREES
@@ -181,14 +205,14 @@ class Answers:
         return sum(found) / max(len(found), 1)
 
 
-def how_right(agreement: Check, answers: Answers) -> tuple[float, float]:
-    """Return which share of the answers to the plain cases is right, and which is near, from 0 to 1. What a
-    trivial answer gets right does not count, nor does the expected value that is right most often: a constant
-    is right where it is what is expected."""
+def how_right(answers: Answers, cases: Sequence[Case]) -> float:
+    """Return which share of the answers to plain cases is right, from 0 to 1, where one that is near counts
+    as NEARLY right. What a trivial answer gets right does not count, nor does the expected value that is
+    right most often: a constant is right where it is what is expected."""
     right: dict[str, Counter[bytes]] = {}
     single: dict[str, list[tuple[Any, Any]]] = {}
     near, told = 0.0, 0
-    for case in agreement.cases:
+    for case in cases:
         for name, wanted in {} if answers.context.leaves_out(case) else answers.telling(case).items():
             told += 1
             if answers.agrees(case, name):
@@ -199,7 +223,7 @@ def how_right(agreement: Check, answers: Answers) -> tuple[float, float]:
                 near += nearness(wanted, answers.value(case, name), case.arguments)
     several = sum(found.total() - max(found.values()) for found in right.values())
     near += sum(len(pairs) * _nearness_of_numbers(pairs) for pairs in single.values())
-    return several / max(told, 1), near / max(told, 1)
+    return (several + NEARLY * near) / max(told, 1)
 
 
 def _is_a_number(value: Any) -> bool:

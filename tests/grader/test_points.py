@@ -6,8 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grader.answer_keys.answers import Case
 from grader.cases import generation
-from grader.checks.points import nearness
+from grader.checks.base import Check
+from grader.checks.builtin import agrees_with_reference
+from grader.checks.points import nearness, points_of_check, share_of
+from grader.checks.runner import CheckResult, Failure
 from grader.course.catalog import open_course
 from grader.course.known_solutions import Answers
 from grader.course.submission import Submission
@@ -151,6 +155,40 @@ def test_cases_of_another_seed_are_of_the_same_kinds_with_other_numbers():
     assert sum(generation.fingerprint(case) in known for case in other) <= len(first) // 20
     again = generation.draw_cases(draw_shares, 60, seed=7)
     assert list(map(generation.fingerprint, again)) == list(map(generation.fingerprint, other))
+
+
+def cases_at(*places):
+    return [Case(place, {}) for place in places]
+
+
+def share_of_right(cases, right):
+    return share_of(cases, lambda some: sum(case.index in right for case in some) / len(some))
+
+
+def test_the_cases_that_all_seeds_have_give_the_points():
+    cases = cases_at(*range(20))
+    assert share_of_right(cases, {0, 2, 4, 6, 1, 3}) == 0.4
+    assert share_of_right(cases, {0, 2, 4, 6, 1, 3, 5, 7, 9, 11}) == 0.4
+
+
+def test_a_table_of_the_answers_that_all_seeds_have_counts_as_what_is_right_elsewhere():
+    cases = cases_at(*range(20))
+    table = set(range(2, 20, 2))  # all but one
+    assert share_of_right(cases, table) == 0
+    assert share_of_right(cases, table | {1, 3}) == 0.2
+
+
+def test_a_check_that_has_one_sort_of_cases_counts_them_all():
+    assert share_of_right(cases_at(1, 3, 5, 7), {3}) == 0.25
+    assert share_of_right(cases_at(2, 4), {4}) == 0.5
+
+
+def test_a_check_that_fails_in_a_case_of_the_seed_alone_loses_points():
+    case = Case(1, {})
+    check = Check("law", "It holds.", 100, [*cases_at(0), case], agrees_with_reference)
+    failing = CheckResult(check, [Failure(case, "failed", "It does not.", None, [])], check.cases)
+    assert points_of_check(CheckResult(check, asked=check.cases)).points == 100
+    assert points_of_check(failing).points < 100
 
 
 def test_texts_are_drawn_anew_for_another_seed():
