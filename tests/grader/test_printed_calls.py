@@ -1,13 +1,9 @@
 """The call that a report prints gives what the report says, when it runs beside the submission."""
 
-import ast
 import re
 import sys
-import types
-import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from grader.checks.base import CheckContext
@@ -15,21 +11,29 @@ from grader.checks.runner import judge_case
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission
-from grader.formats import account
 from grader.formats.account import is_whole
 from grader.grading.easier_case import OneCase
 from grader.grading.grader import Grader
 from grader.grading.report_builder import as_check
-from grader.grading.snippet import ABOUT_EARLIER_CALLS, _gradient_key, item_of, signatures_of
+from grader.grading.snippet import _gradient_key, item_of, signatures_of
 from grader.grading.submission_run import judge_submission
 from grader.values.arrays import leaves
 from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import PRECISIONS, describe, show
-from grader.worker.child.executor import load_module, seed_random_numbers
+from grader.worker.child.executor import load_module
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Handle
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from printed_calls import (  # noqa: E402 -- a benchmark, which runs them all and counts
+    NEEDS_THE_CALL_BEFORE,
+    as_printed,
+    printed_by,
+    tried,
+    with_value_printed,
+)
+
 MISTAKES = 2  # of each kata, evenly spread over its file
 MORE_MISTAKES = 4  # of the katas whose reports quote many kinds of values
 LARGE = {"train_language_model"}  # no call of theirs is short enough for a report
@@ -41,35 +45,6 @@ QUOTING = [
 ]  # fmt: skip
 
 
-def with_value_printed(code):
-    """Return lines that end in a call with the call's value printed."""
-    tree = ast.parse(code)
-    block = tree
-    while isinstance(block.body[-1], ast.With | ast.For):
-        block = block.body[-1]
-    last = block.body[-1]
-    call = ast.Call(ast.Name("print", ast.Load()), [last.value], [])
-    block.body[-1] = ast.copy_location(ast.Expr(call), last)
-    return ast.fix_missing_locations(tree)
-
-
-def printed_by(code, kata, source, seed=0):
-    """Run the code beside the submission; return what it prints, or the exception that it raises. Random
-    numbers are drawn by the seed."""
-    submission = types.ModuleType(kata)
-    exec(compile(source, f"{kata}.py", "exec"), submission.__dict__)
-    printed = []
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        patch.setitem(sys.modules, kata, submission)
-        seed_random_numbers(seed)
-        try:
-            exec(compile(code, "printed", "exec"), {"print": printed.append})
-        except Exception as error:
-            return error
-    return printed[-1]
-
-
 def says(got, value, where):
     """Whether a report's text `got` shows the value or a part of it, cut or whole, or what it is."""
     at = tuple(map(int, re.findall(r"\d+", where.rpartition("[")[2])))
@@ -79,11 +54,6 @@ def says(got, value, where):
         fits = at if len(shape) == len(at) and all(i < n for i, n in zip(at, shape, strict=True)) else ()
         texts |= {show(leaf, digits, fits) for digits in PRECISIONS}
     return got in texts
-
-
-def as_printed(told):
-    """Return the call of a check as the terminal prints it."""
-    return "\n".join(line[4:] for line in account.code_lines(told.call, 80, " " * 4))
 
 
 def require_the_same(told, printed, call, name):
@@ -106,7 +76,7 @@ def is_drawn(told, kata, source):
 
 def is_repeatable(results):
     """Whether the submission answers a call alike whenever it is made, in any process."""
-    return not any(result.failures and result.check.name in ABOUT_EARLIER_CALLS for result in results)
+    return not any(result.failures and result.check.nature.of_state for result in results)
 
 
 def judged_with(course, kata, source, worker):
@@ -157,11 +127,6 @@ def calls_of(course, kata, source, worker):
             yield told, call, _gradient_key(failure, call), item_of(failure, call), found, printed
 
 
-#: A mistake that keeps what its first call computed, for all later calls of the same shapes. No check of
-#: repeated calls sees that, and the call that a report shows is right by itself: it needs the call before.
-NEEDS_THE_CALL_BEFORE = {"keeps_the_statistics_of_an_earlier_call"}
-
-
 @pytest.mark.parametrize(
     "kata", [pytest.param(kata, marks=[pytest.mark.slow] * (kata != "softmax")) for kata in KATAS]
 )
@@ -194,59 +159,21 @@ def test_the_printed_call_gives_what_the_report_says(kata, request):
     assert whole or kata in LARGE or kata not in QUOTING, "reports whose call has its values in it"
 
 
-#: Katas of each kind of printed call: arrays, functions of the kata, ranks. Each call is run in processes of
-#: its own, so all mistakes of all katas would take hours.
+#: Katas of each kind of printed call: arrays, functions of the kata, ranks.
 SAMPLE = ("softmax", "translation_loop", "tensor_parallel")
-CAME = re.compile(r"result((?:\[[^][]*\])*): (.*), expected (.*)", re.DOTALL)
-
-
-def entry(value, place):
-    """Return the entry of a result at a place such as `[0][1, 2]`."""
-    for keys in re.findall(r"\[([^][]+)\]", place):
-        key = ast.literal_eval(f"({keys},)")
-        value = value[key] if hasattr(value, "shape") else value[key[0]]
-    return value
-
-
-def reads_as(text, value):
-    """Whether a report's text is what it shows of a value; a cut text says too little to tell."""
-    if "…" in text or re.fullmatch(r"\d+ items?", text):
-        return True
-    if text in (show(value), describe(value), f"{describe(value)}: {show(value)}"):
-        return True
-    if getattr(value, "shape", ()) or (not isinstance(value, int | float) and not hasattr(value, "shape")):
-        return str(value) == text or describe(value).split(" (")[-1] == text.split(" (")[-1]
-    number = {"True": 1.0, "False": 0.0}.get(text)
-    return bool(
-        np.isclose(float(text) if number is None else number, float(value), rtol=2e-3, equal_nan=True)
-    )
 
 
 @pytest.mark.parametrize(
     "kata", [pytest.param(kata, marks=[pytest.mark.slow] * (kata not in SAMPLE)) for kata in KATAS]
 )
-def test_what_stands_below_a_call_is_true_of_a_mistake_and_of_the_mended_code(kata, request):
-    """What came is what the printed call gives, and what is expected is what it gives once the code is right.
-    A mistake that keeps something between calls may be right in a new process."""
+def test_what_stands_below_each_call_of_each_mistake_is_true_of_it_and_of_the_mended_code(kata):
+    """What came is what the call gives, and what is expected is what it gives once the code is right."""
     course = Course(ROOT)
-    worker = request.getfixturevalue(f"{course.katas[kata].library}_source")
-    reference = course.solution(course.katas[kata], "reference").read_text(encoding="utf-8")
-    said = 0
-    for name, source in some_mistakes(course, kata):
-        for told, *_ in calls_of(course, kata, source, worker):
-            if not is_whole(told):
-                continue
-            where = f"{name}: {told.name}\n{told.call}\n# {told.came}"
-            code = with_value_printed(as_printed(told))
-            right = printed_by(code, kata, reference)
-            assert isinstance(right, ValueError) or not isinstance(right, Exception), f"{right!r} {where}"
-            if (found := CAME.fullmatch(told.came)) and not isinstance(right, Exception):
-                assert reads_as(found[3], entry(right, found[1])), f"{right} {where}"
-                wrong = printed_by(code, kata, source)
-                keeps = first_difference(right, wrong, Tolerance(16)) is None
-                assert keeps or reads_as(found[2], entry(wrong, found[1])), f"{wrong} {where}"
-                said += 1
-    assert said or kata not in SAMPLE  # of others a long call or a state may hide all that is said
+    if course.katas[kata].library == "torch":
+        pytest.importorskip("torch", reason="PyTorch is not installed")
+    found = tried(course, course.katas[kata])
+    assert not found.false, "\n\n".join(found.false)
+    assert found.said or kata not in SAMPLE  # of others a long call or a state may hide all that is said
 
 
 @pytest.mark.parametrize(

@@ -341,10 +341,10 @@ def judge_mistake(
     student = student or LocalStudent(answers.fresh(name))
     context = CheckContext(prepared.kata, prepared.oracle, student)
     laws = [check for check in prepared.checks if check.parameters is not None]
-    results = _results([check for check in prepared.checks if check.parameters is None], context)
+    results = run_checks([check for check in prepared.checks if check.parameters is None], context)
     if is_general and not any(result.failures for result in results):
         return None
-    results += _results(laws, context)
+    results += run_checks(laws, context)
     file = answers.file_of(name)
     outcomes = {r.check.name: _outcomes(r, file, answers.reference_source) for r in results}
     points = points_of(results, context)
@@ -356,7 +356,8 @@ def judge_mistake(
     return JudgedMistake(recorded, answers.level(name), results, points.total, code, raised)
 
 
-def _results(checks: list[Check], context: CheckContext) -> list[CheckResult]:
+def run_checks(checks: list[Check], context: CheckContext) -> list[CheckResult]:
+    """Run checks in this process, without warnings."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
         return [run_check(check, context) for check in checks]
