@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grader.checks.runner import in_words
+from grader.checks.error_words import in_words
 from grader.expect import SubmissionFailed
 
 

@@ -16,7 +16,7 @@ from grader.extra.classroom.policy import Policy
 from grader.extra.classroom.roster import Member
 from grader.extra.classroom.student_reports import StudentReport
 from grader.formats import html
-from grader.grading.report_builder import pictures_of
+from grader.grading.pictures import pictures_of
 from grader.report import CheckReport, KataReport, Mistake, Place, Report
 from grader.values.comparison import Tolerance, first_difference
 

@@ -8,7 +8,8 @@ import pytest
 
 from grader import expect
 from grader.drawing import svg, text
-from grader.grading.report_builder import MOST, pictures_of, place_of
+from grader.grading.pictures import MOST, pictures_of
+from grader.grading.report_builder import place_of
 from grader.report import Panel, Picture, Place
 from grader.values.comparison import Tolerance, first_difference
 

@@ -5,7 +5,8 @@ import pytest
 
 from grader.answer_keys.answers import Case
 from grader.checks.runner import Failure
-from grader.grading.snippet import code_of, pruned, script_of, signatures_of, with_parameters
+from grader.grading.snippet import pruned, script_of, signatures_of, with_parameters
+from grader.grading.values_as_code import code_of
 from grader.values.comparison import Difference
 from grader.values.seeded import seeded
 from grader.worker.calls import Call

@@ -61,7 +61,7 @@ from grader.extra.show.demonstration import open_demonstration, read_recording, 
 from grader.extra.show.speech import Silent, Speaker, Speech, Token, Wish, Writer, measured, section_of
 from grader.formats.account import points
 from grader.grading.grader import Grader
-from grader.grading.report_builder import picture_of
+from grader.grading.pictures import picture_of
 from grader.grading.session import (
     COMPLAINTS,
     GraderSettings,
