@@ -79,11 +79,12 @@ def note_for(path: Path) -> list[str]:
     There are none without such a file, or if the exercise has that statement already.
     """
     note = beside(path)
-    source, text = _read(path), _read(note)
-    _, opened, rest = text.rpartition(f"{FENCE}text\n")
+    _, opened, rest = _read(note).rpartition(f"{FENCE}text\n")
+    if not opened:  # as almost always: a reader would be another process
+        return []
     statement = rest.removesuffix(f"\n{FENCE}\n")
-    before = (statement_of(source) or "")[:LONGEST_STATEMENT]
-    if not opened or not is_changed(before, statement):
+    before = (statement_of(_read(path)) or "")[:LONGEST_STATEMENT]
+    if not is_changed(before, statement):
         return []
     changes = _changes(before, statement) if before else []
     more = [f"… {len(changes) - MOST_LINES} more lines"] if len(changes) > MOST_LINES else []

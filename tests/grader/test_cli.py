@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from grader.cli.grade import grade
 from grader.course.files import from_here
 from grader.report import from_json, to_json
+from grader.worker.reader import Reader
 
 grade_module = importlib.import_module("grader.cli.grade")  # its function has the same name
 
@@ -44,6 +45,14 @@ def run(tmp_path, monkeypatch):
         return CliRunner().invoke(grade, arguments)
 
     return run
+
+
+def test_the_worker_that_judges_is_the_only_reader_of_one_file(run, monkeypatch):
+    started, start = [], Reader.start
+    monkeypatch.setattr(Reader, "start", lambda one: started.append(one) or start(one))
+    assert run(RIGHT.format(returned=WEIGHTS)).exit_code == 0
+    assert started == []  # a reader beside it would be another process
+    assert run(None, name="list").exit_code == 0 and started  # it would be seen
 
 
 def checks_of(result):
