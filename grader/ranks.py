@@ -125,9 +125,9 @@ class Ranks:
     ) -> Any:
         """Run one rank of the last run again, while the others give what they gave.
 
-        A submission runs in a new process, which has seen no call of any rank. Elsewhere, run the same
-        function with other numbers on other `Ranks` in between. A rank that has taken a number from anywhere
-        but its arguments and its collectives then takes a wrong one.
+        A submission runs in another process for each rank, which sees no call of any other rank. Elsewhere,
+        run the same function with other numbers on other `Ranks` in between. A rank that has taken a number
+        from anywhere but its arguments and its collectives then takes a wrong one.
 
         Args:
             function: The function of that run.
@@ -148,7 +148,7 @@ class Ranks:
             again = ranks.alone(student.total, 0, {"x": x}, "all_reduce")
             expect.close(again, answers[0], "what rank 0 returns when it runs again")
         """
-        with getattr(function, "anew", nullcontext)():  # an entry point in a new worker
+        with getattr(function, "elsewhere", nullcontext)(rank + 1):  # an entry point in a worker of the rank
             of_ranks = [*self._arguments[:rank], arguments, *self._arguments[rank + 1 :]]
             turn = self._turn(function, rank, of_ranks, collectives)
         if turn.asked is not None:

@@ -264,6 +264,7 @@ class SubmissionRun:
         self.prepared, self.submission = prepared, submission
         self.isolations: list[Isolation] = []  # of each worker
         self.process: Process | None = None
+        self.others: dict[int, tuple[Process, RemoteStudent]] = {}
         self.losses: list[WorkerLost] = []
         self.printed = ""
         self.parts = _parts_of(prepared.kata, submission)
@@ -277,7 +278,7 @@ class SubmissionRun:
         on_cuda = self.device != "cpu"
         seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
         student = RemoteStudent(self.process, seconds, self.budget, kata.library, as_tensors)
-        student.anew = self._another
+        student.another = self._another
         try:
             greeting = student.greeting(START_SECONDS)
         except WorkerLost as lost:
@@ -305,19 +306,29 @@ class SubmissionRun:
         return CheckContext(kata, self.prepared.oracle, student, self.parts, row)
 
     @contextlib.contextmanager
-    def _another(self) -> Iterator[RemoteStudent]:
-        """Yield a new worker that has loaded the submission and answered nothing. Raises WorkerLost."""
-        began, kata = time.monotonic(), self.prepared.kata
-        with self.factories[kata.library].start(self.device) as process:
-            as_tensors = self.submission.as_tensors
-            student = RemoteStudent(process, CALL_SECONDS, self.budget, kata.library, as_tensors)
-            try:
-                self.isolations.append(Isolation(**student.greeting(START_SECONDS)))
-                student.load(kata.name, LOAD_SECONDS, **self._loading())
-            except SubmissionFailed as failure:
-                raise WorkerLost(f"The submission cannot be imported again: {failure}.") from None
-            self.budget.spent += time.monotonic() - began
+    def _another(self, number: int) -> Iterator[RemoteStudent]:
+        """Yield the worker of a number, which has loaded the submission and answers nothing else. It stands
+        still outside of the block. Raises WorkerLost."""
+        process, student = self.others.get(number) or self._loaded(number)
+        process.go_on()
+        try:
             yield student
+        finally:
+            process.stop()
+
+    def _loaded(self, number: int) -> tuple[Process, RemoteStudent]:
+        """Start the worker of a number. Raises WorkerLost."""
+        began, kata = time.monotonic(), self.prepared.kata
+        process = self.factories[kata.library].start(self.device)
+        student = RemoteStudent(process, CALL_SECONDS, self.budget, kata.library, self.submission.as_tensors)
+        self.others[number] = process, student
+        try:
+            self.isolations.append(Isolation(**student.greeting(START_SECONDS)))
+            student.load(kata.name, LOAD_SECONDS, **self._loading())
+        except SubmissionFailed as failure:
+            raise WorkerLost(f"The submission cannot be imported again: {failure}.") from None
+        self.budget.spent += time.monotonic() - began
+        return process, student
 
     @property
     def isolation(self) -> Isolation:
@@ -482,13 +493,16 @@ class SubmissionRun:
         return printed.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Kill the worker and keep what the submission printed."""
+        """Kill the workers and keep what the submission printed."""
         if self.process is not None:
             with contextlib.suppress(Flooded):
                 self.process.channel.drain()
             self.printed = self.process.channel.output.text() or self.printed
             self.process.kill()
             self.process = None
+        for process, _ in self.others.values():
+            process.kill()
+        self.others.clear()
 
 
 def _parts_of(kata: Kata, submission: Submission) -> Parts | None:

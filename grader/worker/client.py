@@ -38,7 +38,6 @@ SLICE = 0.2  # seconds between two checks of how much time a call has used
 BRIEF = 0.01  # seconds; for shorter batches the wait for a free processor is not measured
 MOST_LINES = 1 << 20  # of a submission, which has no more bytes
 MOST_HELD = 1 << 16  # bytes of requests in one batch, which fit into the socket's buffer
-MOST_ANEW = 8  # requests that a new worker answers: a submission may need a second to be imported
 AHEAD = 2  # requests that are sent at a time, so that the worker begins while the others are encoded
 
 
@@ -95,9 +94,8 @@ class RemoteStudent(Student):
         self._numbers = itertools.count(1)
         self._filename, self._lines = "", [""]
         self._batch = Usage(time.monotonic(), 0.0, None)  # at the start of the current batch
-        #: Starts another worker with the same submission, for requests that ask for one.
-        self.anew: Callable[[], AbstractContextManager[RemoteStudent]] | None = None
-        self._anew = 0
+        #: Gives another worker with the same submission, by its number, for requests that ask for one.
+        self.another: Callable[[int], AbstractContextManager[RemoteStudent]] | None = None
 
     def greeting(self, seconds: float) -> dict[str, Any]:
         """Return the worker's first message: the protections in force. Raises WorkerLost."""
@@ -125,11 +123,7 @@ class RemoteStudent(Student):
 
     def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
         """Carry out the requests in order. If the worker is lost, the list ends early with a WorkerLost."""
-        if (
-            self.anew is not None
-            and self._anew < MOST_ANEW
-            and any(request.options.anew for request in requests)
-        ):
+        if self.another is not None and any(request.options.other for request in requests):
             return [self._of_another(request) for request in requests]
         answers: list[Outcome | Exception] = []
         calls = [request for request in requests if isinstance(request, CallFunction)]
@@ -142,11 +136,10 @@ class RemoteStudent(Student):
         return answers
 
     def _of_another(self, request: Request) -> Outcome | Exception:
-        """Return the answer of a new worker, or what it raises. This one stands still in the meantime."""
-        assert self.anew is not None
-        self._anew += 1
+        """Return the answer of another worker, or what it raises. This one stands still in the meantime."""
+        assert self.another is not None
         try:
-            with self._process.stopped(), self.anew() as other:
+            with self._process.stopped(), self.another(request.options.other) as other:
                 return other.perform_all([request])[0]
         except WorkerLost as lost:
             return lost

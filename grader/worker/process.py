@@ -88,11 +88,19 @@ class Process:
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
         """Let the worker not run inside the block, so that it can tell another worker nothing; on Linux."""
-        self._send("SIGSTOP")
+        self.stop()
         try:
             yield
         finally:
-            self._send("SIGCONT")
+            self.go_on()
+
+    def stop(self) -> None:
+        """Let the worker not run; on Linux."""
+        self._send("SIGSTOP")
+
+    def go_on(self) -> None:
+        """Let the worker run again."""
+        self._send("SIGCONT")
 
     def _send(self, name: str) -> None:
         if "linux" in sys.platform and self.pid and not self.ended:

@@ -32,10 +32,10 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.student.call(self.name, self.target, list(args), kwargs)
 
-    def anew(self) -> AbstractContextManager[Any]:
-        """Run each call in the block in a new worker, which has seen no call before. References and mistakes
-        are trusted, and stay in their process."""
-        return self.student._with(anew=True)
+    def elsewhere(self, number: int) -> AbstractContextManager[Any]:
+        """Run the calls in the block in another worker, which sees those with this number alone, from 1.
+        References and mistakes are trusted, and stay in their process."""
+        return self.student._with(other=number)
 
 
 class RemoteObject:

@@ -9,7 +9,9 @@ import pytest
 from grader.course.catalog import Course, load_file
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.grading.session import grade_file, open_grader
+from grader.grading.submission_run import SubmissionRun
 from grader.ranks import MOST_EXCHANGES, Ranks
+from grader.worker.protocol.messages import CallFunction, CallOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 TOTAL = "def total(x, all_reduce): return all_reduce(x.sum())"
@@ -224,7 +226,7 @@ def f(x, shift):
 """
 
 
-def test_a_rank_alone_runs_in_a_process_that_has_seen_no_other(write, tmp_path):
+def test_a_rank_alone_runs_in_a_process_that_has_seen_no_other(write, tmp_path, monkeypatch):
     """No numbers of other runs show that shards are kept by what only their ranks know."""
     write(
         tmp_path,
@@ -250,20 +252,33 @@ def test_a_rank_alone_runs_in_a_process_that_has_seen_no_other(write, tmp_path):
                     '''A rank alone returns what it returned.'''
                     ranks = Ranks(2)
                     answers = ranks.run(student.f, [{"x": one} for one in x], "shift")
-                    expect.close(ranks.alone(student.f, 0, {"x": x[0]}, "shift"), answers[0], "the sum")
+                    for rank in (0, 1):
+                        again = ranks.alone(student.f, rank, {"x": x[rank]}, "shift")
+                        expect.close(again, answers[rank], "the sum")
             """,
         },
     )
     course = Course(tmp_path)
     info = course.kata_info("f")
     grader, factories = open_grader(course, [info])
-    reports = []
+    reports, asked, loaded = [], [], []
+    another, start = SubmissionRun._another, SubmissionRun._loaded
+    monkeypatch.setattr(SubmissionRun, "_another", lambda run, n: asked.append(n) or another(run, n))
+    monkeypatch.setattr(SubmissionRun, "_loaded", lambda run, n: loaded.append(n) or start(run, n))
     with closing(factories):
         for source in (course.solution(info, "reference").read_text(), SENDS_A_NUMBER):
             course.stub(info).write_text(source)
             reports.append(grade_file(grader, info, course.stub(info)).report)
+            if not reports[1:]:
+                assert len(asked) > 20  # every call that is made alone
+                assert sorted(loaded) == [1, 2]  # one process a rank, for all cases
     assert [report.status for report in reports] == ["passed", "failed"]
     assert [check.name for check in reports[1].checks if check.status == "failed"] == ["alone"]
+
+
+def test_a_worker_is_not_told_that_it_runs_a_rank_alone():
+    usual, alone = (CallFunction(name="f", options=CallOptions(other=number)) for number in (0, 2))
+    assert alone.message() == usual.message() == CallFunction(name="f").message()
 
 
 class TestCounts:

@@ -512,20 +512,21 @@ def test_no_call_tells_another_worker_anything(connect, way):
 
 
 @LINUX
-def test_a_worker_stands_still_while_a_new_one_is_asked(connect):
-    """So what it does in the handler of a timer says nothing to the new one."""
+def test_a_worker_stands_still_while_another_is_asked(connect):
+    """So what it does in the handler of a timer says nothing to the other one."""
     first, seen = connect("def f():\n    return 1"), []
 
     @contextlib.contextmanager
-    def another():
+    def another(number):
+        assert number == 7
         state = Path(f"/proc/{first._process.pid}/stat")
         while state.read_text().rpartition(")")[2].split()[0] != "T":
             time.sleep(0.001)
         seen.append("T")
         yield connect("def f():\n    return 2")
 
-    first.anew = another
-    with first.f.anew():
+    first.another = another
+    with first.f.elsewhere(7):
         assert first.f() == 2
     assert (first.f(), seen) == (1, ["T"])
 

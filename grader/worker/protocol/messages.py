@@ -25,7 +25,7 @@ class CallOptions:
     hold: bool = False  # keep the result, and report whether the next call changes it
     trace: bool = False  # record the lines that run, and what the call changes
     undo: tuple[tuple[str, str], ...] = ()  # variables to put back; see `repair.Label`
-    anew: bool = False  # ask a new worker, which has answered nothing before; it is not told
+    other: int = 0  # the number of another worker to ask, which answers nothing else; it is not told
 
 
 AS_USUAL = CallOptions()
@@ -65,13 +65,14 @@ class CallFunction(Request):
     inspect: bool = False  # look after the call whether the instruments are as they were
 
     def message(self) -> dict[str, Any]:
-        """Return the fields that are not empty, under the tag; of the options those that are not as usual."""
+        """Return the fields that are not empty, under the tag; of the options those that are not as usual.
+        Which worker is asked is not told: a submission would know that it runs alone."""
         message = super().message()
         message[self.kind].pop("options")
-        if self.options is not AS_USUAL:
-            message[self.kind]["options"] = {
-                name: value for name, value in vars(self.options).items() if value
-            }
+        if options := {
+            name: value for name, value in vars(self.options).items() if value and name != "other"
+        }:
+            message[self.kind]["options"] = options
         return message
 
 
