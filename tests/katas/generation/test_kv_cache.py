@@ -245,6 +245,12 @@ def test_caches_live_side_by_side(student, x, w_qkv, w_out, num_heads, pieces):
 def test_len_counts_tokens(student, k, v, pieces):
     """len(cache) is 0 at first and grows by the new tokens of every append."""
     cache = student.KVCache()
+    before = len(cache)
+    cache.append(k[:, :, :1], v[:, :, :1])
+    is_shared = len(student.KVCache()) > before
+    said = "A new cache holds what another one was given: the history does not belong to the object."
+    expect.true(not is_shared, said)
+    cache = student.KVCache()
     expect.equal(len(cache), 0, "the length of a new cache")
     for start, stop in spans(pieces):
         cache.append(k[:, :, start:stop], v[:, :, start:stop])
