@@ -284,7 +284,7 @@ def _resized(size: int, shorter: int, value: Any) -> Any:
     """Return the value with axes of this size shortened, and a number that is the size replaced."""
     if type(value) is int:
         return shorter if value == size else value
-    if not hasattr(value, "shape"):
+    if not getattr(value, "shape", ()):  # a NumPy number has the shape ()
         return value
     part = value[tuple(slice(shorter if length == size else None) for length in value.shape)]
     return part.copy() if isinstance(part, np.ndarray) else part.clone()

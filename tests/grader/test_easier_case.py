@@ -90,6 +90,14 @@ def test_a_shortened_array_stays_what_it_is(name, array):
     assert all(new["a"].shape[-1] == 7 for new in tried), name
 
 
+def test_a_number_of_numpy_beside_an_array_is_kept():
+    _, tried = shown(
+        {"a": np.random.default_rng(0).normal(size=(2, 70)), "p": np.float32(0.5)}, lambda _: False
+    )
+    assert any(new["a"].shape != (2, 70) for new in tried)
+    assert all(new["p"] == np.float32(0.5) for new in tried)
+
+
 def test_an_answer_is_steady_if_it_hardly_changes_where_the_numbers_do(tiny_course):
     oracle = Grader(tiny_course, {}).prepare(tiny_course.kata_info("double")).oracle
     case = {"x": np.array([0.5, -1.0])}
