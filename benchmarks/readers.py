@@ -29,7 +29,8 @@ KATA = {
 }
 ASKED: dict[str, dict[str, Any]] = {
     "read": {"label": "a.py", "kata": KATA, "stub": "def double(x):\n    raise NotImplementedError\n"},
-    "uses": {"names": ["torch.softmax"], "methods": True},
+    "uses": {"names": ["torch.softmax"], "entry_points": ["double"]},
+    "delegates": {"names": ["torch.softmax", "torch.func.*"], "library": "torch", "entry_points": ["double"]},
     "seeks": {},
     "statement": {},
     "blank": {},
@@ -39,6 +40,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "fields": {},
     "fill": {"name": "a", "value": "1"},
     "draft": {"names": ["double"], "name": "draft_of_{}", "todo": "TODO"},
+    "difference": {"after": "a\n", "most": 100},
 }
 NOTEBOOK: dict[str, dict[str, Any]] = {
     "read": {"label": "a.ipynb", "kata": KATA, "notebook": True},
@@ -52,6 +54,10 @@ SOURCES: dict[str, Callable[[int], str]] = {
     "functions": lambda size: "def a():0\n" * (size // 10),
     "classes in a class": lambda size: "class a:\n" + " class a:0\n" * (size // 11 - 1),
     "imports": lambda size: "import a\n" * (size // 9),
+    "imports of all": lambda size: "from a import *\n" * (size // 32) + "a\n" * (size // 4),
+    "aliases of aliases": lambda size: (
+        "import a\na1=a.a\n" + "".join(f"a{at}=a{at - 1}.a\n" for at in range(2, size // 17))
+    ),
     "attributes": lambda size: "a.b\n" * (size // 4),
     "a chain of 900": lambda size: ("a" + ".a" * 900 + "\n") * (size // 1802),
     "a tuple": lambda size: "a = " + "1," * (size // 2 - 4),

@@ -148,6 +148,8 @@ class _Names:
         if root not in self._aliases or len(attributes) > LONGEST:
             return
         path = ".".join([self._aliases[root], *attributes])
+        if len(path) > LONGEST:  # aliases of aliases
+            return
         for target in node.targets:
             if isinstance(target, ast.Name) and self._lines[target.id] == [node.lineno]:
                 self._aliases[target.id], self._imports[target.id] = path, node.lineno

@@ -24,12 +24,15 @@ COURSE = "any; the course's own files"
 AUTHOR = "the commands of an instructor; the course's own files"
 NAMES = "the process of a class; names of files, each of at most 255 bytes or 100 levels, and numbers in them"
 TABLES = "the process of a class; the instructor's own tables and policy"
-MINE = "the student's own command, or the page's judge; the student's own text that has passed, or is typed"
+MINE = (
+    "the student's own command, or the judge of their own page, editor or assistant: a process beside that;"
+    " the student's own text. It keeps nobody else's points, and can hang nobody else"
+)
 HOMEWORK = "the audit; a homework that is copied, or what its forks answer, after a reader has parsed it"
 
 #: By module: what it uses, and the process and the text.
 PLACES = {
-    "grader/checks/runner": ("re", ANSWERS),
+    "grader/checks/error_words": ("re", ANSWERS),
     "grader/cli/console": ("re", REPORT),
     "grader/cli/grade": ("difflib", "the student's own command; a word of the command line"),
     "grader/cli/practice": ("ast", COURSE),
@@ -46,11 +49,13 @@ PLACES = {
     "grader/diagnosis/repair": ("ast re", JUDGE),
     "grader/drawing/__init__": ("re", COURSE),
     "grader/drawing/statement": ("re", COURSE),
-    "grader/edits/additions": ("ast re", JUDGE),
+    "grader/edits/additions": ("ast", JUDGE),
     "grader/edits/candidates": ("ast", JUDGE),
     "grader/edits/context": ("ast", JUDGE),
     "grader/edits/expression_operators": ("ast", JUDGE),
     "grader/edits/state_operators": ("ast re", JUDGE),
+    "grader/edits/statement_operators": ("ast", JUDGE),
+    "grader/edits/unused": ("ast re", JUDGE),
     "grader/edits/walk": ("ast difflib", JUDGE),
     "grader/extra/authoring/mutation/strength": ("ast re", AUTHOR),
     "grader/extra/authoring/preview": ("ast re", AUTHOR),
@@ -70,7 +75,7 @@ PLACES = {
     "grader/extra/lsp/findings": ("re", "the language server; a line of a text that is open, or a report"),
     "grader/extra/notebooks/notebook": ("ast re", AUTHOR),
     "grader/extra/page/formulas": ("re", COURSE),
-    "grader/extra/page/judge": ("ast", "the page's judge; at most 64 KiB that the student has typed"),
+    "grader/extra/page/judge": ("ast", f"{MINE}; at most 64 KiB that the student has typed"),
     "grader/extra/page/server": ("re", "the page; an address"),
     "grader/extra/page/statement_view": ("re", COURSE),
     "grader/extra/review/faults": ("ast re", MINE),
@@ -79,6 +84,7 @@ PLACES = {
     "grader/formats/account": ("re", REPORT),
     "grader/grading/easier_case": ("re", ANSWERS),
     "grader/grading/missing_return": ("ast", JUDGE),
+    "grader/grading/pictures": ("re", ANSWERS),
     "grader/grading/report_builder": ("ast re", JUDGE),
     "grader/grading/snippet": ("ast re", JUDGE),
     "grader/grading/submission_run": (
@@ -104,7 +110,7 @@ PLACES = {
     "grader/worker/child/instrumentation": ("re", WORKER),
     "grader/worker/child/on_fake_device": ("re", WORKER),
     "grader/worker/client": ("re", ANSWERS),
-    "grader/worker/fork_server": ("re", ANSWERS),
+    "grader/worker/process": ("re", ANSWERS),
     "grader/worker/protocol/codec": ("re", ANSWERS),
     "kata_audit/audit": ("ast re", HOMEWORK),
     "kata_audit/drafting": ("ast", HOMEWORK),
@@ -167,6 +173,22 @@ def test_who_calls_the_functions_of_a_reader_itself_is_listed():
         if (node.module or "").startswith("grader.reading") and not name.startswith("grader/reading/")
     }
     assert found == CALLERS.keys()
+
+
+def test_a_class_reaches_nothing_that_parses_a_students_own_text():
+    mine = {name for name, (_, where) in PLACES.items() if where.startswith(MINE)}
+    trees, left, seen = modules(), ["grader/extra/classroom/run", "grader/extra/classroom/task"], set()
+    while left:
+        name = left.pop()
+        if name in trees and name not in seen:
+            seen.add(name)
+            for node in ast.walk(trees[name]):
+                if isinstance(node, ast.ImportFrom):
+                    path = (node.module or "").replace(".", "/")
+                    left += [path, *(f"{path}/{alias.name}" for alias in node.names)]
+    assert len(mine) == 4
+    assert not mine & seen
+    assert len(seen) > 50
 
 
 @pytest.mark.parametrize(
