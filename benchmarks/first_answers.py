@@ -1,9 +1,9 @@
 """What a report says of first answers, written from the statements alone, with one to three mistakes at once.
 
-    python benchmarks/first_answers.py [--reports] [KATA ...]
+    python benchmarks/first_answers.py [--single] [--reports] [KATA ...]
 
-The answers are in `benchmarks/first_answers/KATA.txt`. Each begins with a line `# %%` that says what is wrong
-with it. An answer counts for the first column that holds:
+The answers are in `benchmarks/first_answers/KATA.txt`; with `--single`, those to other katas with one mistake
+each, in `benchmarks/single_mistakes`. Each begins with a line `# %%` that says what is wrong with it. An answer counts for the first column that holds:
 
     named       a known mistake, or several at once, is stated as the reason
     part        a known mistake is stated as one of the reasons, or as a possibility
@@ -32,7 +32,6 @@ from grader.grading.session import open_grader
 from grader.report import KataReport
 
 ROOT = Path(__file__).resolve().parents[1]
-ANSWERS = Path(__file__).with_suffix("")
 COLUMNS = ("named", "part", "placed", "parted", "nothing")
 
 
@@ -40,13 +39,14 @@ def main(arguments: list[str]) -> None:
     """Grade the answers to the katas, and print a table."""
     course, total, seconds, untrue = Course(ROOT), dict.fromkeys(COLUMNS, 0), list[float](), 0
     names = [word for word in arguments if not word.startswith("--")]
+    folder = Path(__file__).with_name("single_mistakes" if "--single" in arguments else "first_answers")
     print(f"{'kata':<30}{''.join(f'{column:>9}' for column in COLUMNS)}{'untrue':>9}{'naming s':>10}")
-    for name in names or sorted(path.stem for path in ANSWERS.glob("*.txt")):
+    for name in names or sorted(path.stem for path in folder.glob("*.txt")):
         counts, spent, wrong = dict.fromkeys(COLUMNS, 0), list[float](), 0
         info = course.kata_info(name)
         grader, source = open_grader(course, [info])
         with closing(source):
-            for head, code in answers_of(name):
+            for head, code in answers_of(folder / f"{name}.txt"):
                 began = time.process_time()
                 graded = grader.grade(Submission(info, code, f"{name}.py"))
                 spent.append(time.process_time() - began)
@@ -65,10 +65,9 @@ def main(arguments: list[str]) -> None:
     print(f"{'all':<30}{row}{untrue:>9}{median(seconds):>10.2f}")
 
 
-def answers_of(kata: str) -> list[tuple[str, str]]:
-    """Return what is wrong with each answer to a kata, and its code."""
-    text = (ANSWERS / f"{kata}.txt").read_text()
-    parts = (part.split("\n", 1) for part in text.split("# %% ")[1:])
+def answers_of(file: Path) -> list[tuple[str, str]]:
+    """Return what is wrong with each answer of a file, and its code."""
+    parts = (part.split("\n", 1) for part in file.read_text().split("# %% ")[1:])
     return [(head, code) for head, code in parts]
 
 
