@@ -3,7 +3,8 @@
     python benchmarks/first_answers.py [--single] [--reports] [KATA ...]
 
 The answers are in `benchmarks/first_answers/KATA.txt`; with `--single`, those to other katas with one mistake
-each, in `benchmarks/single_mistakes`. Each begins with a line `# %%` that says what is wrong with it. An answer counts for the first column that holds:
+each, in `benchmarks/single_mistakes`. Each begins with a line `# %%` that says what is wrong with it. An
+answer counts for the first column that holds:
 
     named       a known mistake, or several at once, is stated as the reason
     part        a known mistake is stated as one of the reasons, or as a possibility

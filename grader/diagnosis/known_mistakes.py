@@ -351,12 +351,22 @@ def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
     return coarser
 
 
+#: What NumPy and PyTorch say of operands whose shapes do not go together.
+SHAPES = re.compile(
+    r"(?<=Error: ).*(?:broadcast|core dimension|[Ss]izes? of tensor|shapes? cannot be multiplied|not aligned"
+    r"|must match exactly|invalid for input of size|cannot reshape).*",
+    re.DOTALL,
+)
+
+
 def _comparable_message(failure: Failure) -> str:
     """Return the message without its lines. An error's numbers become 0, as they vary with the case; what a
-    RecursionError was about to call goes, and the key of a KeyError: code of another style has other keys."""
+    RecursionError was about to call goes, and the key of a KeyError: code of another style has other keys.
+    Which shapes do not fit is said in other words by each operation: `@`, `einsum`, an assignment."""
     message = re.sub(r"\bin line \d+", "in a line", failure.message.split(" (line")[0])
     message = re.sub(r"(?<=recursion depth exceeded) .*", "", message)
     message = re.sub(r"\bKeyError: .*", "KeyError", message, flags=re.DOTALL)
+    message = SHAPES.sub("about shapes", message) if failure.status == "error" else message
     return re.sub(r"\d+", "0", message) if failure.status == "error" else message
 
 

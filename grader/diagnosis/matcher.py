@@ -300,17 +300,16 @@ Position = tuple[str, int]  # the name of a check, and the position of a case
 
 
 def parts_of(due: Iterable[FailedCheck]) -> list[set[Position]]:
-    """Return the failing cases of each kind of call, and those of each check: what may have a reason of its
-    own. Kinds differ in the arguments that are given, and in whether the call raises."""
+    """Return the failing cases of each kind of call, which may have a reason of its own. Kinds differ in the
+    arguments that are given, and in whether the call raises. What a check asks is no kind: its calls can be
+    such that two mistakes answer them alike."""
     kinds: dict[object, set[Position]] = {}
-    checks: list[set[Position]] = []
     for check in due:
-        checks.append(set() if check.is_empty else {(check.name, number) for number in check.failures})
         for case in check.smallest_first:
             number = check.check.position(case)
             kind = options_of(case.arguments), check.failures[number].raises
             kinds.setdefault(kind, set()).add((check.name, number))
-    return [part for part in (*kinds.values(), *checks) if len(part) >= LEAST_CASES]
+    return [part for part in kinds.values() if len(part) >= LEAST_CASES]
 
 
 class Reason:

@@ -175,7 +175,7 @@ def options_of(arguments: dict[str, Any]) -> tuple[object, ...]:
 
 def _option(value: Any) -> object:
     if hasattr(value, "shape"):
-        return str(value.dtype).strip("0123456789")
+        return str(value.dtype).strip("u0123456789")  # signed or not
     return value if value is None or isinstance(value, bool) else type(value).__name__
 
 

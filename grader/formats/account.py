@@ -222,6 +222,8 @@ def told(kata: KataReport) -> Told:
     searched = repair_text(kata) if is_place and not (named(check) or check.message) else ""
     words = named(check) or searched
     is_written = not check.message.startswith(UNWRITTEN)
+    said = {one.mistake.id for one in wrong(kata) if one.mistake and named(one)}
+    unsaid = [one for one in [check, *wrong(kata)] if one.mistake and one.mistake.id not in said]
     says_both = all(text and text in check.message for text in (check.expected, check.got))
     return Told(
         words or fails(check),
@@ -233,7 +235,7 @@ def told(kata: KataReport) -> Told:
         is_written and not says_both,
         place or tuple(repair.place for repair in kata.repairs if searched),
         tuple(map(_of_other, found[1:])),
-        next(filter(None, map(possibility, [check, *wrong(kata)])), ""),
+        next(filter(None, map(possibility, unsaid)), ""),
     )
 
 

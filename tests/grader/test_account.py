@@ -94,3 +94,5 @@ def test_a_mistake_that_explains_a_part_is_told_as_one_of_the_reasons():
 def test_a_possibility_is_told_whichever_check_it_belongs_to():
     guess = Mistake("no_max", NO_MAX.text, certain=False)
     assert f"One possibility: {NO_MAX.text}" in terminal(LAW, failing("extreme", mistake=guess))
+    part = failing("law", mistake=Mistake("no_max", NO_MAX.text, partial=True))
+    assert "One possibility" not in terminal(part, failing("extreme", mistake=guess))  # it is said already

@@ -138,6 +138,17 @@ def test_the_key_of_a_key_error_does_not_tell_two_errors_apart():
     assert [ComparedFailure(one).matches(record(other)) for other in others] == [True, False]
 
 
+def test_the_words_about_shapes_that_do_not_fit_do_not_tell_two_errors_apart():
+    said = [
+        "ValueError: matmul: Input operand 1 has a mismatch in its core dimension 0",
+        "ValueError: could not broadcast input array from shape (2,2) into shape (2,1) (line 3)",
+        "ValueError: a batch of 2 is too large",
+    ]
+    call = Call("f", [], {}, error=("ValueError",))
+    one, *others = (Failure(Case(0, {}), "error", f"The code raised {text}", None, [call]) for text in said)
+    assert [ComparedFailure(one).matches(record(other)) for other in others] == [True, False]
+
+
 def test_what_is_0_in_float32_may_be_tiny_in_python_floats():
     x, tiny, zero = np.ones(3, np.float32), Call("f", [], {}, 3e-196), Call("f", [], {}, np.float32(0))
     assert ComparedFailure(failure_of(x, tiny)).matches(record(failure_of(x, zero)))
@@ -200,11 +211,21 @@ def test_a_mistake_with_a_condition_around_it_is_a_guess():
     assert named == {"agrees": Mistake("doubles", "It doubles.", certain=False)}
 
 
-def test_a_mistake_that_explains_a_part_is_one_of_the_reasons():
-    other = Check("other", "It holds.", 100, CASES, lambda *_: None, None)
-    results = [found(2, 2, 1, 1, 1, 1), replace(found(1, 1, 5, 1, 1, 1), check=other)]
+FLAGGED = Check(
+    "other", "It holds.", 100, numbered({**case.arguments, "flag": True} for case in CASES), lambda *_: None
+)
+
+
+def test_a_mistake_that_explains_all_calls_of_a_kind_is_one_of_the_reasons():
+    results = [found(2, 2, 1, 1, 1, 1), found(1, 1, 5, 1, 1, 1, plan=FLAGGED)]
     one_reason = Mistake("doubles", "It doubles.", certain=True, partial=True)
     assert MistakeMatcher([mistake("doubles", 2, 2, 1, 1, 1, 1)]).name(results) == {"agrees": one_reason}
+
+
+def test_what_explains_a_check_and_not_all_calls_of_its_kind_is_no_reason():
+    other = Check("other", "It holds.", 100, CASES, lambda *_: None, None)
+    results = [found(2, 2, 1, 1, 1, 1), replace(found(1, 1, 5, 1, 1, 1), check=other)]
+    assert MistakeMatcher([mistake("doubles", 2, 2, 1, 1, 1, 1)]).name(results) == {}
 
 
 @pytest.mark.parametrize(
@@ -216,8 +237,7 @@ def test_a_mistake_that_explains_a_part_is_one_of_the_reasons():
     ],
 )
 def test_what_does_not_explain_a_part_alone_and_in_full_is_no_reason(known):
-    other = Check("other", "It holds.", 100, CASES, lambda *_: None, None)
-    results = [found(2, 2, 1, 1, 1, 1), replace(found(1, 1, 5, 1, 1, 1), check=other)]
+    results = [found(2, 2, 1, 1, 1, 1), found(1, 1, 5, 1, 1, 1, plan=FLAGGED)]
     assert MistakeMatcher(known).name(results) == {}
 
 

@@ -33,7 +33,7 @@ def cached_attention(x, w_qkv, w_out, num_heads, cache):
     all_k, all_v = cache.append(k, v)  # [B, H, T, d_head], T = past + T_new
     scores = q @ all_k.transpose(-2, -1) / math.sqrt(d_head)  # [B, H, T_new, T]
     query_at = torch.arange(past, past + new, device=x.device)[:, None]  # [T_new, 1]
-    key_at = torch.arange(past + new, device=x.device)  # [T]
+    key_at = torch.arange(all_k.shape[-2], device=x.device)  # [T]
     scores = scores.masked_fill(key_at > query_at, float("-inf"))  # [B, H, T_new, T]
     mixed = scores.softmax(dim=-1) @ all_v  # [B, H, T_new, d_head]
     return mixed.transpose(1, 2).reshape(batch, new, d_model) @ w_out  # [B, T_new, d_model]
