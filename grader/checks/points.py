@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +76,7 @@ def share_of(cases: Sequence[Case], count: Callable[[Sequence[Case]], float]) ->
     if not shared or not own:
         return count(cases)
     found, of_own = count(shared), count(own)
-    error = math.sqrt(of_own * (1 - of_own) * (1 / len(shared) + 1 / len(own)))
+    error = math.sqrt(of_own * max(1 - of_own, 0) * (1 / len(shared) + 1 / len(own)))
     return of_own if found > of_own + BEYOND_CHANCE * error else found
 
 
@@ -160,7 +159,9 @@ def _weight(results: Sequence[CheckResult], answers: Answers) -> tuple[float, st
         return 1, ""
     if not agreement.asked:  # it waits for a part that is not written
         return 0, NOT_COMPARED
-    weight = min(1.0, FULL_FROM * share_of(agreement.check.cases, partial(how_right, answers)))
+    cases = [case for case in agreement.check.cases if not answers.context.leaves_out(case)]
+    constant = most_of_a_constant(answers, cases)
+    weight = min(1.0, FULL_FROM * share_of(cases, lambda some: how_right(answers, some, constant)))
     if weight:
         return weight, FEW_CASES_AGREE if weight < 1 else ""
     return 0, ONLY_TRIVIAL if len(agreement.failures) < len(agreement.asked) else NOTHING_AGREES
@@ -205,25 +206,33 @@ class Answers:
         return sum(found) / max(len(found), 1)
 
 
-def how_right(answers: Answers, cases: Sequence[Case]) -> float:
-    """Return which share of the answers to plain cases is right, from 0 to 1, where one that is near counts
-    as NEARLY right. What a trivial answer gets right does not count, nor does the expected value that is
-    right most often: a constant is right where it is what is expected."""
+def most_of_a_constant(answers: Answers, cases: Sequence[Case]) -> float:
+    """Return the share of the cases in which the expected value is the one that is right most often."""
     right: dict[str, Counter[bytes]] = {}
+    told = [(case, name, wanted) for case in cases for name, wanted in answers.telling(case).items()]
+    for case, name, wanted in told:
+        if answers.agrees(case, name):
+            right.setdefault(name, Counter())[fingerprint({name: wanted})] += 1
+    return sum(max(found.values()) for found in right.values()) / max(len(told), 1)
+
+
+def how_right(answers: Answers, cases: Sequence[Case], constant: float) -> float:
+    """Return which share of the answers to plain cases is right, from 0 to 1, where one that is near counts
+    as NEARLY right. What a trivial answer gets right does not count, nor does the share of a `constant`: it
+    is right where it is what is expected."""
     single: dict[str, list[tuple[Any, Any]]] = {}
-    near, told = 0.0, 0
+    right, near, told = 0, 0.0, 0
     for case in cases:
-        for name, wanted in {} if answers.context.leaves_out(case) else answers.telling(case).items():
+        for name, wanted in answers.telling(case).items():
             told += 1
             if answers.agrees(case, name):
-                right.setdefault(name, Counter())[fingerprint({name: wanted})] += 1
+                right += 1
             elif _is_a_number(wanted):
                 single.setdefault(name, []).append((wanted, answers.value(case, name)))
             else:
                 near += nearness(wanted, answers.value(case, name), case.arguments)
-    several = sum(found.total() - max(found.values()) for found in right.values())
     near += sum(len(pairs) * _nearness_of_numbers(pairs) for pairs in single.values())
-    return (several + NEARLY * near) / max(told, 1)
+    return max(0.0, right / max(told, 1) - constant) + NEARLY * near / max(told, 1)
 
 
 def _is_a_number(value: Any) -> bool:
