@@ -1,6 +1,7 @@
 """An advice that can be followed costs no points, and is given where it can be followed."""
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,91 @@ def test_what_pytorch_does_not_implement_is_not_called_unwritten(report_on):
     floats = "x if x.is_floating_point() else x.double()"
     mended = report_on("softmax", IN_TORCH.replace("torch.softmax(x,", f"torch.softmax({floats},"))
     assert mended.status == "passed"
+
+
+SOFTMAX = """\
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    x = x if x.dtype.kind == "f" else x.astype(np.float64)
+    powers = np.exp(x - x.max(axis=axis, keepdims=True))
+    return powers / powers.sum(axis=axis, keepdims=True)
+"""
+SOFTMAX_IN_TORCH = """\
+import torch
+
+
+def softmax(x, axis=-1):
+    x = x if x.is_floating_point() else x.double()
+    powers = torch.exp(x - x.max(dim=axis, keepdim=True).values)
+    return powers / powers.sum(dim=axis, keepdim=True)
+"""
+EMBED_IN_TORCH = """\
+import torch
+
+
+def embed(ids, token_table, position_table):
+    if bool((ids < 0).any() | (ids >= len(token_table)).any()) or ids.shape[-1] > len(position_table):
+        raise ValueError("no such row")
+    rows = torch.nn.functional.one_hot(ids.long(), len(token_table)).to(token_table.dtype)
+    return rows @ token_table + position_table[: ids.shape[-1]]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kata", "right", "mended", "faulty", "advice"),
+    [
+        ("softmax", SOFTMAX, "sum(axis=axis,", "sum(dim=axis,", "NumPy calls it `axis` and `keepdims`."),
+        (
+            "softmax",
+            SOFTMAX,
+            "np.exp(x -",
+            "list(np.exp(x -",
+            "`np.array` or `torch.tensor` makes one of it.",
+        ),
+        ("softmax", SOFTMAX_IN_TORCH, ".values", "", "take `.values`, or use `amax` and `amin`."),
+        ("token_embedding", EMBED_IN_TORCH, "ids.long()", "ids", "`.long()` makes int64 of them"),
+    ],
+    ids=["axis", "list", "values", "long"],
+)
+def test_who_follows_an_advice_has_all_points(report_on, kata, right, mended, faulty, advice):
+    if "torch" in right:
+        pytest.importorskip("torch", reason="PyTorch is not installed")
+    wrong = right.replace(mended, faulty, 1)
+    wrong = wrong.replace("keepdims=True))\n", "keepdims=True)))\n", 1) if "list(" in faulty else wrong
+    first = report_on(kata, wrong)
+    assert first.status == "failed"
+    assert any(advice in " ".join([account.fails(check), check.message]) for check in account.wrong(first))
+    assert report_on(kata, right).status == "passed"
+
+
+MADE_ON_A_DEVICE = re.compile(r", device=\w+\.device")
+MAKING_TENSORS = [
+    "greedy_generate", "kv_cache", "attention_backward", "latent_attention", "causal_self_attention",
+    "decoder_block", "mini_gpt", "token_position_embedding",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kata", MAKING_TENSORS)
+def test_a_tensor_made_on_the_advised_device_costs_no_points(kata):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    course = Course(ROOT)
+    info = course.katas[kata]
+    right = course.solution(info, "reference").read_text(encoding="utf-8")
+    grader, factories = open_grader(course, [info])
+    tried = 0
+    with closing(factories):
+        for made in MADE_ON_A_DEVICE.finditer(right):
+            before, after = right[: made.start()], right[made.end() :]
+            wrong = account.wrong(grader.grade(parse(info, before + after, f"{kata}.py")).report)
+            told = " ".join(check.message for check in wrong if check.name == "stays_on_the_device")
+            if advised := re.search(r"device=\w+\.device", told):
+                tried += 1
+                source = f"{before}, {advised[0]}{after}"
+                assert grader.grade(parse(info, source, f"{kata}.py")).report.status == "passed", told
+    assert tried
 
 
 def test_quotes_in_an_f_string_that_need_a_newer_python_are_told_so():
