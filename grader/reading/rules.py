@@ -12,6 +12,7 @@ from functools import cache, partial
 #: PyTorch has most functions in several modules; a rule that names one of them applies to all.
 PLACES = ("torch", "torch.nn.functional", "torch.special", "torch.Tensor")
 LONGEST = 200  # characters of a dotted name of a library
+MOST_PARTS = 20  # of a chain that is followed, which is more than any name of a library has
 
 
 def first_use(
@@ -145,7 +146,7 @@ class _Names:
     def _assign(self, node: ast.Assign) -> None:
         """Take `F = torch.nn.functional` for an import, if nothing else binds the name."""
         root, attributes = _chain(node.value)
-        if root not in self._aliases or len(attributes) > LONGEST:
+        if root not in self._aliases:
             return
         path = ".".join([self._aliases[root], *attributes])
         if len(path) > LONGEST:  # aliases of aliases
@@ -169,7 +170,7 @@ def _chain(node: ast.expr) -> tuple[str, list[str]]:
     """Return `a` and `["b", "c"]` for `a.b.c`, also where `getattr` or `__dict__` looks a part up, and a
     module for one that `import_module` gives. The first is empty if the chain starts with anything else."""
     attributes: list[str] = []
-    while found := _looked_up(node):
+    while len(attributes) < MOST_PARTS and (found := _looked_up(node)):
         node, name = found
         attributes.append(name)
     return _name(node) or _module(node), attributes[::-1]
