@@ -37,7 +37,7 @@ ifneq ($(HASHED),)
 else
 	$(PIP) -c constraints.txt -e '.[$(EXTRAS)]'
 endif
-	$(BIN)/python -m compileall -q grader
+	$(BIN)/python -m compileall -q grader plugins
 	@touch $@
 
 # What a student needs: no PyTorch yet, no linters. `grade` says how to install PyTorch where a kata needs it.

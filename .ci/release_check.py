@@ -21,7 +21,7 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("--require-hashes", "-r", str(ROOT / ".ci" / "release.txt"))
-PUBLIC = ("exercises", "tests/katas", "grader/extra/authoring/scaffold/templates")  # what students may read
+PUBLIC = ("exercises", "tests/katas", "plugins/dojo_authoring/scaffold/templates")  # what students may read
 #: For each kata that is tried, what to change in its reference for a wrong answer.
 WRONG = {
     "attention/softmax": (" - largest", ""),

@@ -220,7 +220,7 @@ def main() -> int:
         folder = Path(place) / "hw"
         folder.mkdir()
         write_homework(folder)
-        code = "from grader.extra.kata import kata; kata()"
+        code = "from grader.cli.kata import kata; kata()"
         command = [sys.executable, "-c", code, "audit", ".", "--format", "json", "--fresh"]
         command += ["--mutants", str(MUTANTS), "--graders", str(CORES), "--output", "../found.json"]
         wall, cpu, printed = measured(command, folder)

@@ -43,7 +43,7 @@ def measured(submissions: Path, output: Path, katas: tuple[str, ...]) -> tuple[f
     command = [
         sys.executable,
         "-c",
-        "from grader.extra.kata import kata; kata()",
+        "from grader.cli.kata import kata; kata()",
         "grade",
         str(submissions),
     ]

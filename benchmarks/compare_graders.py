@@ -52,7 +52,7 @@ def environment() -> Path:
 
 def ours(submissions: Path, work: Path) -> Passed:
     """Grade with `kata grade`."""
-    command = "from grader.extra.kata import kata; kata()"
+    command = "from grader.cli.kata import kata; kata()"
     run = [sys.executable, "-c", command, "grade", submissions, "--output", work]
     subprocess.run([str(word) for word in run], cwd=ROOT, check=True, capture_output=True)
     lines = map(json.loads, (work / "reports.jsonl").read_text().splitlines())

@@ -24,9 +24,9 @@ import save_to_verdict
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
+from dojo_page.judges import PAUSE_SECONDS
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
-from grader.extra.page.judges import PAUSE_SECONDS
 
 EDITS = 50
 KATAS = ("softmax", "causal_mask", "layer_norm", "top_p")

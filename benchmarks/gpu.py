@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from dojo_authoring.parallel import for_each
+from dojo_authoring.verify.on_device import KataOnDevice, has_answers_in_torch, judge_on_device
 from grader import __version__
 from grader.course.catalog import Course
-from grader.extra.authoring.parallel import for_each
-from grader.extra.authoring.verify.on_device import KataOnDevice, has_answers_in_torch, judge_on_device
 from grader.grading.session import has_cuda
 from grader.grading.submission_run import START_SECONDS
 from grader.values.formatting import counted

@@ -31,15 +31,15 @@ MOMENTS, DENSE = 100, 30
 KATA = "softmax"
 KNOWN = 60  # katas that are remembered before
 TEXTS = [f"x = {number}\n" * 20_000 for number in range(2)]
-COMMAND = ["-c", "from grader.extra.kata import kata; kata()"]
+COMMAND = ["-c", "from grader.cli.kata import kata; kata()"]
 #: Saves as the page does, until it is killed: the file, the version that was judged, and the score.
 SAVING = """
 import hashlib, itertools, sys
 from pathlib import Path
 from types import SimpleNamespace
 from grader.course.state import CourseState
-from grader.extra.page.editor import Document
-from grader.extra.page.workplace import History
+from dojo_page.editor import Document
+from dojo_page.workplace import History
 exercises, file = map(Path, sys.argv[1:3])
 state = CourseState(SimpleNamespace(exercises=exercises))
 document, history = Document(file), History(state.folder, file.stem)

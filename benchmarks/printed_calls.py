@@ -23,15 +23,15 @@ from typing import Any
 
 import numpy as np
 
+from dojo_authoring.parallel import for_each
+from dojo_authoring.verify.judged import run_checks
+from dojo_authoring.verify.time_limit import limited_time
 from grader.cases.oracle import Arguments
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, Failure, judge_case
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission
-from grader.extra.authoring.parallel import for_each
-from grader.extra.authoring.verify.judged import run_checks
-from grader.extra.authoring.verify.time_limit import limited_time
 from grader.formats import account
 from grader.formats.account import is_whole
 from grader.grading.easier_case import OneCase

@@ -276,7 +276,7 @@ def compare(
         )
         named = [word for kata in katas for word in ("--kata", kata)]
         words = ("grade", submissions, "--roster", roster, "--output", place / "out", *named)
-        told = _run("grader.extra.kata import kata; kata()", *words, "--course", course, cwd=place)
+        told = _run("grader.cli.kata import kata; kata()", *words, "--course", course, cwd=place)
         if not (place / "out" / "moodle.csv").exists():
             return [f"{platform}: {told}"]
         rows = dict(cells(place / "out"))

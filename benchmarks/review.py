@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 
+from dojo_review.faults import choose, faults_in, in_order, suitable
 from grader.course.catalog import Course
-from grader.extra.review.faults import choose, faults_in, in_order, suitable
 from grader.grading.grader import Grader
 from grader.worker.fork_server import WorkerFactories
 

@@ -38,9 +38,9 @@ def size(url: str) -> int:
 
 def part(path: str) -> str:
     """Return the part of the wheel to which a file belongs, by its path."""
-    places = {"keys/": "answer keys", "see/": "decoder and model of `see/`", "grader/extra/page/": "page"}
+    places = {"keys/": "answer keys", "see/": "decoder and model of `see/`", "dojo_page/": "page"}
     known = next((name for start, name in places.items() if path.startswith(start)), "")
-    return known or ("code" if path.startswith("grader/") else "stubs, declarations, documents")
+    return known or ("code" if path.startswith(("grader/", "dojo_")) else "stubs, declarations, documents")
 
 
 def parts(wheel: Path) -> dict[str, list[int]]:

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from dojo_show.answers import Answers
+from dojo_show.demonstration import open_demonstration, reference_students
+from dojo_show.speech import Calls, Silent, Speaker, Speech, Wish, text_of
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
-from grader.extra.show.answers import Answers
-from grader.extra.show.demonstration import open_demonstration, reference_students
-from grader.extra.show.speech import Calls, Silent, Speaker, Speech, Wish, text_of
 from grader.worker.in_process import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from dojo_authoring.verify.trivial import points_of_trivial_answers
 from grader.course.catalog import open_course
-from grader.extra.authoring.verify.trivial import points_of_trivial_answers
 from grader.grading.grader import Grader
 
 

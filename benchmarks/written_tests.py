@@ -18,11 +18,11 @@ from pathlib import Path
 
 from audit import write_homework
 
-from kata_audit.audit import Auditor, Options
-from kata_audit.homework import open_homework
-from kata_audit.pool import Job, Pool
-from kata_audit.report import Mutant
-from kata_audit.writing import Test, Writer, write_tests
+from dojo_audit.audit import Auditor, Options
+from dojo_audit.homework import open_homework
+from dojo_audit.pool import Job, Pool
+from dojo_audit.report import Mutant
+from dojo_audit.writing import Test, Writer, write_tests
 
 SEEDED = """
 import random

@@ -1,17 +1,22 @@
-"""The commands of `grade`, and the commands and report formats of other packages, by their entry points.
+"""What packages add to the grader by entry points: commands, report formats, and parts that it uses itself.
 
-A package declares `grade.NAME` or `kata.NAME` in the group `dojo.commands`, and `NAME` in `dojo.formats`, as
-pyproject.toml declares ours. Ours are found without the metadata of packages, because to read that of 200
-packages takes as long as to import NumPy. It is read for a name that is not ours, and for help.
+A package declares `grade.NAME` or `kata.NAME` in the group `dojo.commands`, and `NAME` in `dojo.formats`.
+Ours are in pyproject.toml, which alone names them. They are read from one small file, because to read the
+metadata of 200 packages takes as long as to import NumPy; that is read for a name that is not ours, and for
+help. The group `dojo.parts` is ours alone: what the grader uses of `plugins/` where it is installed.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import CourseError
@@ -19,38 +24,77 @@ from grader.errors import CourseError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-COMMANDS_GROUP, FORMATS_GROUP = "dojo.commands", "dojo.formats"
+COMMANDS_GROUP, FORMATS_GROUP, PARTS_GROUP = "dojo.commands", "dojo.formats", "dojo.parts"
 OURS = "decoder-dojo"  # the name of our own package
-
-_COMMANDS = "grader.cli.commands"
-#: The commands of `grade`, in the order of its help; a word that is none of them is a kata to grade.
-GRADE = {
-    "list": f"{_COMMANDS}:list_",
-    "next": f"{_COMMANDS}:next_",
-    "hint": f"{_COMMANDS}:hint",
-    "solution": f"{_COMMANDS}:solution",
-    "again": f"{_COMMANDS}:again",
-    "reset": f"{_COMMANDS}:reset",
-    "review": "grader.extra.grade:review",
-    "laws": "grader.extra.grade:laws",
-    "start": "grader.extra.grade:start",
-    "page": "grader.extra.grade:page",
-    "see": "grader.extra.grade:see",
-    "speak": "grader.extra.grade:speak",
-    "doctor": f"{_COMMANDS}:doctor",
-    "protect": f"{_COMMANDS}:protect",
-    "lsp": "grader.extra.grade:lsp",
-    "mcp": "grader.extra.grade:mcp",
-    "help": f"{_COMMANDS}:help_",
-}
+METADATA = ("decoder_dojo-", ".dist-info")  # how the name of the folder of its metadata begins and ends
+PLUGINS = "dojo_"  # how the names of the packages of `plugins/` begin
 
 
 class PluginError(CourseError):
     """What another package offers cannot be used; the message names the package."""
 
 
+class PartMissing(CourseError):
+    """A package of `plugins/` was left out of this installation; the message says what to install."""
+
+
 class PluginFailed(Exception):
     """What another package offers has raised an error; the message names the package."""
+
+
+@cache
+def ours(group: str) -> Mapping[str, str]:
+    """Return what our own package declares in a group: `module:attribute` by name, sorted by name. Raises
+    CourseError if it is not installed."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in _metadata().splitlines():
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif section == group and line:
+            name, _, value = line.partition("=")
+            found[name.strip()] = value.strip()
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+@cache
+def _metadata() -> str:
+    """Return the entry points of our own package: those of the first folder on the path that has some."""
+    for folder in (folder for folder in sys.path if not _is_here(folder)):
+        with suppress(OSError):
+            for name in os.listdir(folder):
+                if name.startswith(METADATA[0]) and name.endswith(METADATA[1]):
+                    return Path(folder, name, "entry_points.txt").read_text(encoding="utf-8")
+    raise CourseError("The grader is not installed, so its commands are unknown: make install")
+
+
+def load(group: str, name: str, user: str) -> Any:
+    """Return the object that our own package declares. Raises PartMissing if its package was left out; `user`
+    is what needs it, for the message."""
+    module, _, attribute = ours(group)[name].partition(":")
+    with parts_told(user):
+        return getattr(importlib.import_module(module), attribute)
+
+
+@contextmanager
+def parts_told(user: str) -> Iterator[None]:
+    """Raise PartMissing where a package of `plugins/` is imported that was left out."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if not package.startswith(PLUGINS) or package not in packages():
+            raise
+        raise PartMissing(
+            f"{user} needs {package}, which was left out of this installation:"
+            f" pip install --force-reinstall {OURS}"
+        ) from None
+
+
+def packages() -> set[str]:
+    """Return the names of the packages that our own package declares something in."""
+    groups = (COMMANDS_GROUP, PARTS_GROUP)
+    return {value.partition(":")[0].partition(".")[0] for group in groups for value in ours(group).values()}
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from grader.extra.show.answers import Answers
-from grader.extra.show.demonstration import Demonstration, Recording, recorded
-from grader.extra.show.sections import Section
-from grader.extra.show.speech import recorded_speech
+from dojo_show.answers import Answers
+from dojo_show.demonstration import Demonstration, Recording, recorded
+from dojo_show.sections import Section
+from dojo_show.speech import recorded_speech
 
 from .decoder import TEXTS, Sections
 from .example import example_of

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from grader.extra.show.answers import Answers
-from grader.extra.show.sections import Figure, Light, Section, figure_of, labels, numbered, rounded, status_of
-from grader.extra.show.speech import Calls, Silent, Token, Wish, section_of
-from grader.extra.show.tracing import Step, Tracer, Value, cells_of, plain
+from dojo_show.answers import Answers
+from dojo_show.sections import Figure, Light, Section, figure_of, labels, numbered, rounded, status_of
+from dojo_show.speech import Calls, Silent, Token, Wish, section_of
+from dojo_show.tracing import Step, Tracer, Value, cells_of, plain
 
 from . import experiments, generation, training
 from .example import REPLY, Example, reply_logits

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grader.extra.show.tracing import Array
+from dojo_show.tracing import Array
 from grader.report_texts import harmless
 
 from .stack import D_MODEL, printed_inputs

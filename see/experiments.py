@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.extra.show.tracing import Array, Tracer
+from dojo_show.tracing import Array, Tracer
 from grader.worker.student import Student
 
 VOCABULARIES = (1_000, 10_000, 50_000)

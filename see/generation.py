@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.extra.show.tracing import Array, Tracer, Value, plain
+from dojo_show.tracing import Array, Tracer, Value, plain
 from grader.worker.student import Student
 
 TEMPERATURES, DRAWS = (0.5, 0.7, 1.0, 1.5, 2.0), 1000

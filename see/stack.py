@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grader.extra.show.tracing import Array, Step, Tracer, Value, gaps, plain
+from dojo_show.tracing import Array, Step, Tracer, Value, gaps, plain
 
 HEADS, D_MODEL, D_FF, LAYERS = 2, 8, 16, 6
 D_HEAD = D_MODEL // HEADS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grader.extra.show.tracing import Array, Step, Tracer
+from dojo_show.tracing import Array, Step, Tracer
 from grader.worker.student import Student
 
 from .generation import tensor

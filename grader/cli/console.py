@@ -18,7 +18,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ from grader.formats import Document, account, documents, terminal
 from grader.formats.account import in_markdown, one_line, paragraphs, words
 from grader.formats.terminal import View
 from grader.grading.standings import Standing, listed, matches, standings
-from grader.plugins import PluginFailed
+from grader.plugins import PARTS_GROUP, PartMissing, PluginFailed, load
 from grader.report import KataReport, Report
 from grader.report_texts import harmless
 
@@ -474,3 +474,13 @@ class Console:
         if self.live and len(report.katas) > 1:
             click.echo(terminal.render_summary(report, self.view), color=self.view.colour, nl=False)
         self.output.write(report, replace(self.view, colour=False))
+
+
+def milestones(course: Course, name: str, passed: Collection[str]) -> list[str]:
+    """Return what a kata that has passed for the first time lets one see, where what shows it is installed;
+    `passed` are all katas that pass."""
+    try:
+        found: list[str] = load(PARTS_GROUP, "milestones", "what a pass lets one see")(course, name, passed)
+    except PartMissing:
+        return []
+    return found

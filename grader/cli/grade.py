@@ -6,10 +6,9 @@ Listing the katas and giving a hint do not need NumPy, so the modules that impor
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,6 @@ from grader.course.files import from_here
 from grader.course.submission import is_notebook
 from grader.errors import CourseError, NoSuchKata
 from grader.formats import Detail
-from grader.plugins import GRADE as COMMANDS
 
 #: The commands that were options in 1.0: the parameter of each option, and the command. The first one that is
 #: given counts.
@@ -101,7 +99,7 @@ class Grade(PluggedGroup):
         if not words or (at and args[at - 1] == "--"):
             return None
         word = words[0]
-        if word in COMMANDS:
+        if word in self.own_commands():
             return at
         if not word.replace("-", "_").isidentifier():
             return None
@@ -130,16 +128,6 @@ class Grade(PluggedGroup):
                     return command.invoke(inner)
             finally:
                 _mention_kata(name, inner.params.get("course") if inner else None)
-
-    def own_commands(self) -> Iterable[str]:
-        return COMMANDS
-
-    def own_command(self, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage(ctx.command_path, "[OPTIONS] [NAMES]...")
@@ -187,7 +175,7 @@ class KatasOrCommands(KataNames):
         katas = super().shell_complete(ctx, param, incomplete)
         if ctx.params.get("names"):
             return katas
-        found = [name for name in COMMANDS if name.startswith(incomplete) and name != "help"]
+        found = [name for name in grade.own_commands() if name.startswith(incomplete) and name != "help"]
         return [CompletionItem(name) for name in found] + katas
 
 
@@ -265,7 +253,7 @@ def grade(ctx: click.Context, /, names: tuple[str, ...], detail: Detail | None, 
     """Grade katas: those named, or all that are begun. Or run a command."""
     for option, name in OLD_COMMANDS.items():
         if options[option]:
-            command = grade.get_command(ctx, name)
+            command = grade.own_command(name)
             assert command is not None
             given = {one.name: ctx.params[one.name] for one in command.params if one.name in ctx.params}
             ctx.invoke(command, **given)

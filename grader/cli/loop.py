@@ -24,6 +24,7 @@ from grader.cli.console import (
     error_text,
     kata_list,
     linked,
+    milestones,
     note_text,
     view_of,
     welcome,
@@ -259,8 +260,6 @@ class Loop:
         self._show_keys()
 
     def _milestones(self) -> list[str]:
-        from grader.extra.show.demonstration import milestones  # loads what the course shows
-
         passed = [name for name, one in self.standings.items() if one.has_passed]
         return milestones(self.course, self.current.name, passed)
 

@@ -21,7 +21,17 @@ from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError, reason_of
 from grader.formats import Detail
 from grader.formats.account import one_line, paragraphs
-from grader.plugins import COMMANDS_GROUP, PluginError, PluginFailed, Plugins, find
+from grader.plugins import (
+    COMMANDS_GROUP,
+    PartMissing,
+    PluginError,
+    PluginFailed,
+    Plugins,
+    find,
+    load,
+    ours,
+    parts_told,
+)
 from grader.report_texts import harmless
 
 if TYPE_CHECKING:
@@ -126,7 +136,8 @@ def guarded(ctx: click.Context) -> Iterator[None]:
     """Print one sentence for an error and exit: with 2 for an unreadable submission, with 3 for our own
     fault, with 4 for wrong input."""
     try:
-        yield
+        with parts_told(f"`{ctx.command_path}`"):
+            yield
     except (
         click.ClickException,
         click.exceptions.Exit,
@@ -169,24 +180,28 @@ class PluggedGroup(click.Group):
         tell(plugins.problems)
         return plugins
 
-    def own_commands(self) -> Iterable[str]:
+    def own_commands(self) -> list[str]:
         """Return the names of our own commands."""
-        return self.commands
+        prefix = f"{self.name}."
+        return [name.removeprefix(prefix) for name in ours(COMMANDS_GROUP) if name.startswith(prefix)]
 
     def own_command(self, name: str) -> click.Command | None:
-        """Return one of our own commands."""
-        return self.commands.get(name)
+        """Return one of our own commands. Raises PartMissing if its package was left out."""
+        if name not in self.own_commands():
+            return None
+        command: click.Command = load(COMMANDS_GROUP, f"{self.name}.{name}", f"`{self.name} {name}`")
+        return command
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature is click's
         return [*self.own_commands(), *sorted(self.plugged().found)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        own = self.own_command(cmd_name)
-        if own is not None or cmd_name not in (found := self.plugged().found):
-            return own
         try:
+            own = self.own_command(cmd_name)
+            if own is not None or cmd_name not in (found := self.plugged().found):
+                return own
             command: click.Command = found[cmd_name].load(click.Command)
-        except PluginError as error:
+        except (PluginError, PartMissing) as error:
             tell((str(error),))
             return None
         return command

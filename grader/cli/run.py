@@ -12,7 +12,16 @@ from types import MappingProxyType
 
 import click
 
-from grader.cli.console import POLL_SECONDS, Console, ReportOutput, SavedFiles, linked, view_of, welcome
+from grader.cli.console import (
+    POLL_SECONDS,
+    Console,
+    ReportOutput,
+    SavedFiles,
+    linked,
+    milestones,
+    view_of,
+    welcome,
+)
 from grader.cli.options import FAILED, NO_KATAS, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.state import CourseState
@@ -21,6 +30,7 @@ from grader.formats.account import one_line, paragraphs
 from grader.grading.grader import Graded, isolation_of
 from grader.grading.session import Session, open_session, require_library
 from grader.grading.standings import after_single_pass, first_needed, is_begun
+from grader.plugins import PARTS_GROUP, load
 from grader.report import Isolation, KataReport, Report
 from grader.report_texts import bounded
 from grader.worker.client import Outdated
@@ -28,8 +38,7 @@ from grader.worker.client import Outdated
 
 def grade_submission(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
     """Grade the files of a submission, however they are laid out, and return the exit code."""
-    from grader.extra.classroom.collector import laid_out  # zipfile is slow to import
-
+    laid_out = load(PARTS_GROUP, "laid_out", "`--submission`")
     assert options.submission is not None
     if options.file or options.exercises or options.watch:
         raise CourseError("`--submission` goes without --file, --exercises and --watch.")
@@ -76,8 +85,6 @@ def _say_what_is_next(
         return
     seen: list[str] = []
     if is_first:
-        from grader.extra.show.demonstration import milestones  # loads what the course shows
-
         known = CourseState(course).katas()
         seen = milestones(course, info.name, [name for name in known if known[name].has_passed])
     text, files = after_single_pass(course, info)

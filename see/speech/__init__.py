@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.extra.show.speech import Setting, Speech, Switch, Way
+from dojo_show.speech import Setting, Speech, Switch, Way
 
 from .decoder import Decoder
 

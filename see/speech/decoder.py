@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dojo_show.speech import Calls, Silent, Token, Wish
+from dojo_show.tracing import Array
 from grader import expect
-from grader.extra.show.speech import Calls, Silent, Token, Wish
-from grader.extra.show.tracing import Array
 
 from ..generation import GENERATOR, tensor
 from .grammar import END

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from dojo_show.tracing import Array
 from grader.errors import CourseError
-from grader.extra.show.tracing import Array
 from grader.report_texts import harmless
 
 HERE = Path(__file__).parent

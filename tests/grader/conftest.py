@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from dojo_authoring.release.repository import build_wheel
+from dojo_authoring.verify.judged import JUDGING
+from dojo_authoring.verify.static_checks import write_record
 from grader.cases import oracle
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.secret_seed import PLACE
 from grader.course.state import FOLDER
 from grader.course.submission import read_submission
-from grader.extra.authoring.release.repository import build_wheel
-from grader.extra.authoring.verify.judged import JUDGING
-from grader.extra.authoring.verify.static_checks import write_record
 from grader.grading import submission_run
 from grader.grading.grader import Grader
 from grader.reading.rules import everywhere

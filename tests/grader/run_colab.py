@@ -12,8 +12,8 @@ from pathlib import Path
 
 import nbformat
 
+from dojo_notebooks.notebook import notebook_of
 from grader.course.catalog import Course
-from grader.extra.notebooks.notebook import notebook_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "docs/notebooks/colab.ipynb"

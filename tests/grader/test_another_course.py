@@ -42,7 +42,8 @@ def named():
     """The names of this course's katas and of their functions that each file of the grader has."""
     katas = Course(ROOT).katas
     names = {*katas, *(name for info in katas.values() for name in info.entry_points)}
-    files = [path for path in (ROOT / "grader").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    found = (path for folder in ("grader", "plugins") for path in (ROOT / folder).rglob("*"))
+    files = [path for path in found if path.is_file() and path.suffix != ".pyc"]
     assert len(files) > 200
     return {path: names & set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in files}
 
@@ -502,7 +503,7 @@ def course(tmp_path_factory):
     return folder
 
 
-PROGRAMS = {"grade": "grader.cli.grade", "kata": "grader.extra.kata"}
+PROGRAMS = {"grade": "grader.cli.grade", "kata": "grader.cli.kata"}
 
 
 def run(folder, program, *words, code=0, packages=ROOT):

@@ -15,10 +15,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from grader.extra.kata import kata as run_kata
-from kata_audit.audit import Auditor
-from kata_audit.report import witness_of
-from kata_audit.server import available
+from dojo_audit.audit import Auditor
+from dojo_audit.report import witness_of
+from dojo_audit.server import available
+from grader.cli.kata import kata as run_kata
 
 pytestmark = pytest.mark.slow  # each audits a homework in forks
 
@@ -265,7 +265,7 @@ def test_a_script_and_a_command_of_the_shell_are_black_boxes(homework):
 
 
 def test_an_endless_mutant_is_caught_and_counted_apart(homework, monkeypatch):
-    monkeypatch.setattr("kata_audit.audit.LEAST_CPU", 0.4)
+    monkeypatch.setattr("dojo_audit.audit.LEAST_CPU", 0.4)
     solution = "def count(n):\n    i = 0\n    while i < n:\n        i += 1\n    return i\n"
     found = audited(
         homework("from solution import count\n\ndef test_three():\n    assert count(3) == 3\n", solution),
@@ -436,7 +436,7 @@ def test_hostile_tests_leave_nothing_behind(kind, homework, tmp_path, monkeypatc
         names = f"OUTSIDE, HOMEWORK, PORT = {places!r}\n"
         folder = homework(TESTS + names + textwrap.dedent(HOSTILE[kind]))
         before = contents(tmp_path)
-        monkeypatch.setattr("kata_audit.audit.LEAST_WALL", 2.0)
+        monkeypatch.setattr("dojo_audit.audit.LEAST_WALL", 2.0)
         found = audited(folder, "--mutants", 4)
         with pytest.raises(TimeoutError):
             server.accept()
@@ -471,7 +471,7 @@ def test_an_audit_that_is_killed_leaves_no_process_and_no_copy(homework, tmp_pat
     folder = homework(TESTS + "import time\n\ndef test_slow():\n    time.sleep(0.2)\n")
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    code = "from grader.extra.kata import kata; kata()"
+    code = "from grader.cli.kata import kata; kata()"
     command = [sys.executable, "-c", code, "audit", str(folder), "--fresh"]
     running = subprocess.Popen(
         command, env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL
@@ -621,7 +621,7 @@ def test_a_submission_that_cannot_be_read_is_a_note(homework, tmp_path):
 
 def test_more_files_than_anybody_copies_and_folders_without_an_end_are_told(homework, monkeypatch):
     folder = homework()
-    monkeypatch.setattr("kata_audit.homework.MOST_FILES", 5)
+    monkeypatch.setattr("dojo_audit.homework.MOST_FILES", 5)
     for number in range(5):
         (folder / f"{number}.txt").touch()
     assert "holds more than 5 files" in audit(folder, code=4)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kata_audit.audit import mutants
-from kata_audit.homework import cells_of, open_homework
+from dojo_audit.audit import mutants
+from dojo_audit.homework import cells_of, open_homework
 
 from .test_audit import audit, audited, needs_linux
 

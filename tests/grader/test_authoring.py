@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.preview import overview
+from dojo_authoring.verify import static_checks
+from dojo_authoring.verify.katas import KataVerification, OtherDraws, verify_course
+from dojo_authoring.verify.seeds import verify_right_answers
+from dojo_authoring.verify.static_checks import record_path, verification, write_record
 from grader.answer_keys.file import KeyUnusable, open_keyring
+from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
-from grader.extra.authoring.preview import overview
-from grader.extra.authoring.verify import static_checks
-from grader.extra.authoring.verify.katas import KataVerification, OtherDraws, verify_course
-from grader.extra.authoring.verify.seeds import verify_right_answers
-from grader.extra.authoring.verify.static_checks import record_path, verification, write_record
-from grader.extra.kata import kata as run_kata
 
 from .conftest import DOUBLE
 
@@ -44,13 +44,13 @@ def test_verify_remembers_what_is_ready_and_forgets_what_is_not(course, capsys, 
     assert found(capsys, here)[0] == 1  # it has too few mistakes
     assert verification(here, info) is None
     ready = KataVerification(info)
-    monkeypatch.setattr("grader.extra.authoring.verify.katas.for_each", lambda *_: iter([(info, ready)]))
+    monkeypatch.setattr("dojo_authoring.verify.katas.for_each", lambda *_: iter([(info, ready)]))
     assert verify_course(here, ("double",)) == 0
     assert record_path(here).read_text().splitlines()[1] == line
     verify_course(here, ("double",), seed=5)
     capsys.readouterr()
     record_path(here).write_text("[")
-    monkeypatch.setattr("grader.extra.authoring.verify.katas.for_each", lambda *_: iter([(info, ready)]))
+    monkeypatch.setattr("dojo_authoring.verify.katas.for_each", lambda *_: iter([(info, ready)]))
     assert verify_course(here, ("double",)) == 0
     told = "note: solutions/verified.toml is damaged: delete it, and run `kata verify` again.\n"
     assert told in capsys.readouterr().out

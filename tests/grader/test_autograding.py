@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from grader.cli.kata import kata as run_kata
 from grader.course.submission import SubmissionRejected
-from grader.extra.kata import kata as run_kata
 from grader.reading.cells import code_of, grade_id
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,7 @@ PARTLY = f"def double(x):\n{GUARD}    return 2 * x if getattr(x, 'size', 0) > 2 
 
 #: Cells before the kata's; in a kernel they would gain points or damage the gradebook.
 FIRST_CELLS = {
-    "patches_the_grader": "import grader.extra.notebooks.notebook as o\no.score_of = lambda *a: 10.0",
+    "patches_the_grader": "import dojo_notebooks.notebook as o\no.score_of = lambda *a: 10.0",
     "patches_numpy": "import numpy.testing as t\nt.assert_allclose = lambda *a, **k: None",
     "replaces_the_magic": "get_ipython().register_magic_function(lambda line: 10.0, 'line', 'grade')",
     "forges_the_display": "import sys\nsys.displayhook = lambda value: print('Out: 10.0')",
@@ -141,7 +141,7 @@ def convert(root, converter, assignment="attention"):
     from nbgrader.coursedir import CourseDirectory
     from traitlets.config import Config
 
-    from grader.extra.notebooks.autograding import configure
+    from dojo_notebooks.autograding import configure
 
     config = Config()
     config.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}

@@ -8,12 +8,12 @@ import signal
 import pytest
 from click.testing import CliRunner
 
-from grader.extra.classroom import analytics, collector, command, files, policy, run, student_reports, task
-from grader.extra.classroom.files import Canvas, Moodle
-from grader.extra.classroom.run import FAILED, USED_UP, ClassRun
-from grader.extra.classroom.store import Store
-from grader.extra.classroom.task import LocalPool
-from grader.extra.kata import kata
+from dojo_classroom import analytics, collector, command, files, policy, run, student_reports, task
+from dojo_classroom.files import Canvas, Moodle
+from dojo_classroom.run import FAILED, USED_UP, ClassRun
+from dojo_classroom.store import Store
+from dojo_classroom.task import LocalPool
+from grader.cli.kata import kata
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
 ROSTER = "id,name\nada,Ada\nbob,Bob\ncy,Cy\n"

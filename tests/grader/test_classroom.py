@@ -12,21 +12,21 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
+from dojo_classroom import command
+from dojo_classroom.analytics import KataStatistics
+from dojo_classroom.collector import Collector
+from dojo_classroom.command import render
+from dojo_classroom.files import cell, page_name, write_outputs
+from dojo_classroom.platform_filenames import StudentName
+from dojo_classroom.policy import Late, Policy, Terms
+from dojo_classroom.roster import Member, Roster, read_roster
+from dojo_classroom.run import ClassRun, RunCounts
+from dojo_classroom.store import Store, StoreUnusable
+from dojo_classroom.student_reports import class_reports, counted_katas, with_waiting_katas
+from dojo_classroom.task import FileVerdict, GraderOptions, Task, judge, put_aside, verdict_of
+from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.catalog import CourseError
-from grader.extra.classroom import command
-from grader.extra.classroom.analytics import KataStatistics
-from grader.extra.classroom.collector import Collector
-from grader.extra.classroom.command import render
-from grader.extra.classroom.files import cell, page_name, write_outputs
-from grader.extra.classroom.platform_filenames import StudentName
-from grader.extra.classroom.policy import Late, Policy, Terms
-from grader.extra.classroom.roster import Member, Roster, read_roster
-from grader.extra.classroom.run import ClassRun, RunCounts
-from grader.extra.classroom.store import Store, StoreUnusable
-from grader.extra.classroom.student_reports import class_reports, counted_katas, with_waiting_katas
-from grader.extra.classroom.task import FileVerdict, GraderOptions, Task, judge, put_aside, verdict_of
-from grader.extra.kata import kata
 from grader.grading.grader import Grader
 from grader.grading.session import LibraryMissing
 from grader.reading.shape import shape as shape_of

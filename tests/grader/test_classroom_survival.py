@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.extra.classroom.task import GraderOptions, LocalPool, Task
+from dojo_classroom.task import GraderOptions, LocalPool, Task
 from grader.processes import pool as processes
 
 KILLS = int(os.environ.get("DOJO_KILLS", "3"))
 STUDENTS = 40
 SOURCES = ("x + x", "3 * x", "abs(x) * 2", "x - x", "x.sum()", "x ** 2", "x + undefined", "x * 2")
-COMMAND = "from grader.extra.kata import kata; kata()"
+COMMAND = "from grader.cli.kata import kata; kata()"
 
 
 def source(number):
@@ -191,7 +191,7 @@ needs_ray = pytest.mark.skipif(
 @pytest.mark.slow
 @needs_ray
 def test_a_cluster_gives_the_same_verdicts(options, undisturbed_verdicts):
-    from grader.extra.classroom.ray_pool import RayPool
+    from dojo_classroom.ray_pool import RayPool
 
     with closing(RayPool(options, size=2)) as cluster:
         assert without_seconds(cluster.judge(iter(tasks(16)))) == undisturbed_verdicts
@@ -202,7 +202,7 @@ def test_a_cluster_gives_the_same_verdicts(options, undisturbed_verdicts):
 def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(options, undisturbed_verdicts):
     from ray.cluster_utils import Cluster as Machines
 
-    from grader.extra.classroom.ray_pool import RayPool
+    from dojo_classroom.ray_pool import RayPool
 
     machines = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
     _, lost = machines.add_node(num_cpus=1), machines.add_node(num_cpus=1)
@@ -224,7 +224,7 @@ def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(options, undisturbe
 def test_graders_and_machines_lost_at_random_moments_change_nothing(options):
     from ray.cluster_utils import Cluster as Machines
 
-    from grader.extra.classroom.ray_pool import RayPool
+    from dojo_classroom.ray_pool import RayPool
 
     with closing(LocalPool(options, size=2)) as pool:
         undisturbed = without_seconds(pool.judge(iter(tasks(60))))

@@ -9,12 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from grader.course.catalog import MANIFEST, CourseError
-from grader.course.release_manifest import digest
-from grader.course.submission import SubmissionRejected, Unreadable
-from grader.extra.classroom.collector import Collector, Stub, answers_in, stubs_of
-from grader.extra.classroom.platform_filenames import KataNames, StudentName, kata_at, owner
-from grader.extra.classroom.roster import (
+from dojo_classroom.collector import Collector, Stub, answers_in, stubs_of
+from dojo_classroom.platform_filenames import KataNames, StudentName, kata_at, owner
+from dojo_classroom.roster import (
     Identities,
     Member,
     Roster,
@@ -22,6 +19,9 @@ from grader.extra.classroom.roster import (
     read_logins,
     read_roster,
 )
+from grader.course.catalog import MANIFEST, CourseError
+from grader.course.release_manifest import digest
+from grader.course.submission import SubmissionRejected, Unreadable
 from grader.reading.shape import text_digest
 
 OF_BOB = "Bob_4711_assignsubmission_file_"

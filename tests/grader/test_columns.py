@@ -6,13 +6,13 @@ from contextlib import closing
 
 import pytest
 
+from dojo_classroom.files import gradebooks, write_outputs
+from dojo_classroom.policy import Policy, Terms
+from dojo_classroom.roster import read_roster
+from dojo_classroom.run import RunCounts
+from dojo_classroom.store import Store
+from dojo_classroom.task import FileVerdict
 from grader.course.catalog import CourseError
-from grader.extra.classroom.files import gradebooks, write_outputs
-from grader.extra.classroom.policy import Policy, Terms
-from grader.extra.classroom.roster import read_roster
-from grader.extra.classroom.run import RunCounts
-from grader.extra.classroom.store import Store
-from grader.extra.classroom.task import FileVerdict
 from grader.report import CheckReport, KataReport, Report, to_json
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,HW1 (12345),HW2 (777),Current Points,Final Score

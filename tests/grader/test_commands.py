@@ -8,14 +8,13 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from dojo_authoring.verify import static_checks
 from grader.cli.grade import OLD_COMMANDS, OLD_OPTIONS, grade
 from grader.course.catalog import Course
-from grader.extra.authoring.verify import static_checks
-from grader.plugins import GRADE
 
 HIDDEN = {"help", "lsp", "mcp"}  # the last two are started by programs
-COMMANDS = [name for name in GRADE if name != "help"]
-VISIBLE = [name for name in GRADE if name not in HIDDEN]
+COMMANDS = [name for name in grade.own_commands() if name != "help"]
+VISIBLE = [name for name in grade.own_commands() if name not in HIDDEN]
 SINCE_1_0 = {"lsp", "mcp", "review", "laws"}
 
 

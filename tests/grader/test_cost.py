@@ -6,11 +6,11 @@ import textwrap
 
 import pytest
 
+from dojo_authoring.verify.judged import key_entry
 from grader.answer_keys.answers import ReferenceCost
 from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.cases.oracle import CostUnknown, measured
 from grader.course.submission import Submission
-from grader.extra.authoring.verify.judged import key_entry
 from grader.formats import account, html, terminal
 from grader.grading.grader import Grader
 from grader.kata import Kata

@@ -5,14 +5,14 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.release.starter import starter_files
+from dojo_authoring.verify import static_checks
+from dojo_authoring.verify.static_checks import write_record
+from dojo_notebooks import magics
+from dojo_show.demonstration import open_demonstration, render_page
 from grader.cli.grade import grade
+from grader.cli.kata import kata
 from grader.course.catalog import Course
-from grader.extra.authoring.release.starter import starter_files
-from grader.extra.authoring.verify import static_checks
-from grader.extra.authoring.verify.static_checks import write_record
-from grader.extra.kata import kata
-from grader.extra.notebooks import magics
-from grader.extra.show.demonstration import open_demonstration, render_page
 
 from .conftest import DOUBLE
 
@@ -23,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from grader.extra.show.demonstration import Demonstration
-from grader.extra.show.demonstration import recorded
-from grader.extra.show.sections import Section, figure_of
+from dojo_show.demonstration import Demonstration
+from dojo_show.demonstration import recorded
+from dojo_show.sections import Section, figure_of
 
 from .calls import twice
 
@@ -50,7 +50,7 @@ SEE = Demonstration({"double": ("double",)}, TITLES, show, record, Path(__file__
 CALLS = """
 import numpy as np
 
-from grader.extra.show.tracing import Tracer
+from dojo_show.tracing import Tracer
 
 
 def twice(answers, recorded, text):

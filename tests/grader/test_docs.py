@@ -14,9 +14,8 @@ from click.testing import CliRunner
 
 from grader import __version__, formats
 from grader.cli.grade import grade
+from grader.cli.kata import kata
 from grader.course.general_mistakes import GENERAL
-from grader.extra.kata import kata
-from grader.plugins import GRADE
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -29,13 +28,15 @@ SPAN = re.compile(r"`([^`\n]+)`")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 COMMAND = re.compile(r"^(?:\$ |\.venv/bin/)?((?:grade|kata)(?: .*)?)$", re.MULTILINE)
 OPTION = re.compile(r"--[a-z][a-z0-9-]*")
-FOLDERS = ("benchmarks/", "docs/", "exercises/", "grader/", "solutions/", "tests/")
+FOLDERS = ("benchmarks/", "docs/", "exercises/", "grader/", "plugins/", "solutions/", "tests/")
 PLACEHOLDER = re.compile(r"[<…*: ]|NAME")
 COMMENT = re.compile(r"  +\S.*$")
 
 #: Commands of the package that docs/extending.md shows.
 OF_THE_EXAMPLE = ("titles",)
-COMMANDS_OF_GRADE = {name: grade.get_command(click.Context(grade), name) for name in GRADE}
+COMMANDS_OF_GRADE, COMMANDS_OF_KATA = (
+    {name: group.own_command(name) for name in group.own_commands()} for group in (grade, kata)
+)
 
 #: Options of other programs that the pages name.
 OF_OTHERS = {"--student": "pytest", "--strict": "mypy and mkdocs", "--score": "%grade", "--help": "click"}
@@ -138,14 +139,14 @@ def unknown(line):
     """What a call names that the commands do not have, or nothing."""
     words = shlex.split(line.replace("…", "").replace("'", ""), comments=True)
     command, arguments = (grade, words[1:]) if words[0] == "grade" else (kata, words[1:])
-    if command is grade and arguments and arguments[0] in GRADE:
+    if command is grade and arguments and arguments[0] in COMMANDS_OF_GRADE:
         command, arguments = COMMANDS_OF_GRADE[arguments[0]], arguments[1:]
     if command is kata and arguments and not arguments[0].startswith("-"):
         if arguments[0] in OF_THE_EXAMPLE:
             return ""
-        if arguments[0] not in kata.commands:
+        if arguments[0] not in COMMANDS_OF_KATA:
             return f"kata {arguments[0]}"
-        command, arguments = kata.commands[arguments[0]], arguments[1:]
+        command, arguments = COMMANDS_OF_KATA[arguments[0]], arguments[1:]
     named = {word.partition("=")[0] for word in arguments if word.startswith("-")} - {"--"}
     return ", ".join(sorted(named - options_of(command)))
 
@@ -166,11 +167,11 @@ def test_an_option_that_does_not_exist_is_seen(line):
 def test_every_option_that_a_page_names_alone_exists(page):
     spans = [span for span in SPAN.findall(prose_of(page)) if span.startswith("--")]
     named = {option for span in spans for option in OPTION.findall(span)}
-    known = set().union(*map(options_of, [grade, *COMMANDS_OF_GRADE.values(), *kata.commands.values()]))
+    known = set().union(*map(options_of, [grade, *COMMANDS_OF_GRADE.values(), *COMMANDS_OF_KATA.values()]))
     assert named - known - set(OF_OTHERS) == set()
 
 
-@pytest.mark.parametrize("command", [grade, *kata.commands.values()], ids=lambda command: command.name)
+@pytest.mark.parametrize("command", [grade, *COMMANDS_OF_KATA.values()], ids=lambda command: command.name)
 def test_the_reference_names_every_command_and_every_option_of_grade(command):
     page = text_of(DOCS / "reference" / "commands.md")
     if command is not grade:
@@ -179,7 +180,7 @@ def test_the_reference_names_every_command_and_every_option_of_grade(command):
     named = set(OPTION.findall(page))
     options = {max(p.opts, key=len) for p in command.params if isinstance(p, click.Option)}
     assert options - named == set()
-    assert [name for name in GRADE if f"`grade {name}" not in page and name != "help"] == []
+    assert [name for name in COMMANDS_OF_GRADE if f"`grade {name}" not in page and name != "help"] == []
 
 
 @every_page

@@ -132,7 +132,7 @@ def test_what_is_no_whole_zip_is_refused_with_a_reason(data):
 
 # who else opens files
 
-GRADER = Path(grader.__file__).parent
+PACKAGES = (Path(grader.__file__).parent, Path(__file__).parents[2] / "plugins")
 METHODS = {"read_text", "read_bytes", "write_text", "write_bytes", "extractall", "extract"}
 LIBRARIES = {"zipfile", "shutil", "tarfile"}
 COURSE = "reads files of the course, which belong to whoever runs it"
@@ -141,34 +141,36 @@ RESULTS = "writes into the folder of results that the instructor names"
 #: The modules and folders that open files by themselves, and why that is no way in.
 ELSEWHERE = {
     "answer_keys/": COURSE,
-    "extra/authoring/": COURSE + "",
+    "dojo_authoring/": COURSE + "",
     "cases/": "looks for what is in the cache",
-    "extra/classroom/command.py": COURSE,
-    "extra/classroom/files.py": RESULTS + "; packs zips",
-    "extra/classroom/analytics.py": RESULTS,
-    "extra/classroom/ray_pool.py": "unpacks the course that it packed itself on another machine",
-    "extra/classroom/run.py": COURSE,
-    "extra/classroom/collector.py": OWN_FOLDER + ", and copies the course's exercises there",
-    "extra/classroom/task.py": COURSE,
-    "extra/classroom/times.py": "asks what a zip says of a time",
+    "dojo_classroom/command.py": COURSE,
+    "dojo_classroom/files.py": RESULTS + "; packs zips",
+    "dojo_classroom/analytics.py": RESULTS,
+    "dojo_classroom/ray_pool.py": "unpacks the course that it packed itself on another machine",
+    "dojo_classroom/run.py": COURSE,
+    "dojo_classroom/collector.py": OWN_FOLDER + ", and copies the course's exercises there",
+    "dojo_classroom/task.py": COURSE,
+    "dojo_classroom/times.py": "asks what a zip says of a time",
     "cli/keyboard.py": "asks how wide the terminal is",
     "cli/loop.py": "opens an editor",
     "cli/options.py": "asks how wide the terminal is",
     "cli/console.py": "writes the files that the command line names",
-    "extra/page/command.py": OWN_FOLDER + ", for the browser that it starts",
-    "extra/classroom/regrade.py": OWN_FOLDER + ", from the course's own repository",
+    "dojo_page/command.py": OWN_FOLDER + ", for the browser that it starts",
+    "dojo_classroom/regrade.py": OWN_FOLDER + ", from the course's own repository",
     "cli/practice.py": "reads the solutions in the installed wheel",
-    "extra/authoring/release/starter.py": "packs and unpacks the course in the installed wheel",
+    "dojo_authoring/release/starter.py": "packs and unpacks the course in the installed wheel",
     "course/archives.py": "is the door for zips",
     "course/files.py": "is the door",
     "course/state.py": "reads the installed wheel",
     "course/git.py": OWN_FOLDER + ", in which Git runs",
     "course/syllabus.py": COURSE,
     "formats/": "reads its templates",
-    "extra/notebooks/magics.py": OWN_FOLDER + ", for `grade` in another process",
-    "extra/notebooks/notebook.py": COURSE,
-    "extra/page/": "opens dialogs, templates, and the file that its user is writing",
-    "extra/show/": "reads the demonstration of the course, and keeps its pages",
+    "plugins.py": "reads which commands the installed grader has",
+    "dojo_audit/": "opens homework, in processes that hold no course",
+    "dojo_notebooks/magics.py": OWN_FOLDER + ", for `grade` in another process",
+    "dojo_notebooks/notebook.py": COURSE,
+    "dojo_page/": "opens dialogs, templates, and the file that its user is writing",
+    "dojo_show/": "reads the demonstration of the course, and keeps its pages",
     "worker/": "stands beside a submission, or starts what does",
 }
 
@@ -189,8 +191,9 @@ def openings(tree):
 
 def test_nothing_opens_files_of_others_but_the_door():
     found = {
-        path.relative_to(GRADER).as_posix(): sorted(openings(ast.parse(path.read_text("utf-8"))))
-        for path in sorted(GRADER.rglob("*.py"))
+        path.relative_to(package).as_posix(): sorted(openings(ast.parse(path.read_text("utf-8"))))
+        for package in PACKAGES
+        for path in sorted(package.rglob("*.py"))
     }
     unlisted = {name: used for name, used in found.items() if used and not name.startswith(tuple(ELSEWHERE))}
     assert not unlisted, "read and write it by grader.course.files, or say here why not"

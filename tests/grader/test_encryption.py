@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from grader.answer_keys import file as key_file
 from grader.answer_keys.file import KeyFile, KeyUnusable
 from grader.cli.grade import grade as run_grade
-from grader.extra.kata import kata as run_kata
+from grader.cli.kata import kata as run_kata
 
 pytest.importorskip("cryptography", reason="an optional part of the installation")
 

@@ -12,6 +12,14 @@ from contextlib import closing
 
 import pytest
 
+from dojo_classroom.collector import Collector, laid_out
+from dojo_classroom.command import render
+from dojo_classroom.files import write_outputs
+from dojo_classroom.roster import Member, Roster
+from dojo_classroom.run import ClassRun
+from dojo_classroom.store import Store
+from dojo_classroom.student_reports import class_reports
+from dojo_classroom.task import unreadable, verdict_of
 from grader.course.submission import (
     MAX_BYTES,
     SubmissionRejected,
@@ -20,14 +28,6 @@ from grader.course.submission import (
     parse,
     read_submission,
 )
-from grader.extra.classroom.collector import Collector, laid_out
-from grader.extra.classroom.command import render
-from grader.extra.classroom.files import write_outputs
-from grader.extra.classroom.roster import Member, Roster
-from grader.extra.classroom.run import ClassRun
-from grader.extra.classroom.store import Store
-from grader.extra.classroom.student_reports import class_reports
-from grader.extra.classroom.task import unreadable, verdict_of
 from grader.report import CheckReport, KataReport, Report
 
 RIGHT = "def double(x):\n    return x + x  # passes\n"
@@ -307,7 +307,7 @@ def test_work_on_the_graded_branch_is_judged_whatever_else_there_is(graded, tmp_
 
 
 def test_a_branch_that_is_merged_or_holds_no_answers_is_no_other_work(tmp_path):
-    from grader.extra.classroom.times import Commits
+    from dojo_classroom.times import Commits
 
     (tmp_path / "ada").mkdir()
     on_another_branch(tmp_path / "ada")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.preview import feedback
+from grader.cli.kata import kata
 from grader.course.catalog import Course
-from grader.extra.authoring.preview import feedback
-from grader.extra.kata import kata
 
 from .conftest import DOUBLE
 

@@ -12,15 +12,15 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from dojo_page.editor import Document
+from dojo_page.workplace import History
+from dojo_show import command as speak
 from grader.cli.grade import grade
+from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError
 from grader.course.files import NotReadable, read_file, safe_parts
 from grader.course.state import BEST, STUBS, CourseState, Versions, file_digest
-from grader.extra.kata import kata
-from grader.extra.page.editor import Document
-from grader.extra.page.workplace import History
-from grader.extra.show import command as speak
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dojo_authoring.verify.judged import Records, judge_mistakes
+from dojo_authoring.verify.katas import differs_in_a_worker, outcomes
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.course.known_solutions import Answers
-from grader.extra.authoring.verify.judged import Records, judge_mistakes
-from grader.extra.authoring.verify.katas import differs_in_a_worker, outcomes
 from grader.grading.session import open_grader
 
 from .conftest import DOUBLE

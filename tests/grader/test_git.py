@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 
 import grader
-import kata_audit
+from dojo_classroom.collector import files_below
+from dojo_classroom.times import Commits
 from grader.course import git
 from grader.course.git import Allowance, NoAnswer, Refused, Repository
 from grader.course.state import CourseState, Versions, stub_source
-from grader.extra.classroom.collector import files_below
-from grader.extra.classroom.times import Commits
 
 WHO = {f"GIT_{role}_{what}": "x@s.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 ORDINARY = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", **WHO}
@@ -337,7 +336,7 @@ def test_the_time_of_the_commit_is_printed_for_a_host(repository):
 
 # who else starts Git
 
-ROOTS = (Path(grader.__file__).parent, Path(kata_audit.__file__).parent)
+ROOTS = (Path(grader.__file__).parent, Path(__file__).parents[2] / "plugins")
 STARTS = re.compile(r"(?:^|[\s;&|(])git(?:\s+-C\s+\S+)?\s+[a-z-]+\b")
 #: The scripts that start Git, and in which folder.
 SCRIPTS = {

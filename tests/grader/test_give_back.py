@@ -8,12 +8,12 @@ from contextlib import closing
 
 import pytest
 
+from dojo_classroom.collector import Collector
+from dojo_classroom.files import write_outputs
+from dojo_classroom.run import ClassRun
+from dojo_classroom.store import Store
+from dojo_classroom.task import FileVerdict
 from grader.course.files import write_whole
-from grader.extra.classroom.collector import Collector
-from grader.extra.classroom.files import write_outputs
-from grader.extra.classroom.run import ClassRun
-from grader.extra.classroom.store import Store
-from grader.extra.classroom.task import FileVerdict
 
 PEOPLE = """---
 submission_7:

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from dojo_notebooks.gradebook import write_scores
 from grader.course.catalog import CourseError
-from grader.extra.notebooks.gradebook import write_scores
 
 pytestmark = pytest.mark.slow
 

@@ -5,9 +5,9 @@ import ast
 import pytest
 from click.testing import CliRunner
 
+from dojo_classroom.analytics import TODO, WARNING, write_drafts
+from grader.cli.kata import kata
 from grader.course.catalog import CourseError
-from grader.extra.classroom.analytics import TODO, WARNING, write_drafts
-from grader.extra.kata import kata
 
 WRONG = '''
 """My answer."""

@@ -16,7 +16,7 @@ BLOCK = re.compile(
     r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 PROGRAMS = {
-    "kata": "from grader.extra.kata import kata; kata()",
+    "kata": "from grader.cli.kata import kata; kata()",
     "grade": "from grader.cli.grade import main; main()",
 }
 SECONDS = re.compile(r" +\d+\.\d$", re.MULTILINE)

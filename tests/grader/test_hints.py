@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dojo_page import toolbar
 from grader.course.catalog import Course
-from grader.extra.page import toolbar
 from grader.formats import pages
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.verify.katas import verify_course
+from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course
-from grader.extra.authoring.verify.katas import verify_course
-from grader.extra.kata import kata as run_kata
 from grader.grading.session import grade_file, open_grader
 
 pytestmark = pytest.mark.slow  # each audits a homework in forks, and judges a kata

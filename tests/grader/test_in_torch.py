@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.release import starter
+from dojo_authoring.verify.static_checks import write_record
 from grader.cli.console import kata_list
 from grader.cli.grade import grade
+from grader.cli.kata import kata
 from grader.course.catalog import Course
 from grader.course.state import (
     STUBS,
@@ -26,9 +29,6 @@ from grader.course.state import (
 )
 from grader.course.submission import library_of, statement_of
 from grader.course.torch_words import shape_in_torch, statement_in_torch, stub_in_torch, text_in_torch
-from grader.extra.authoring.release import starter
-from grader.extra.authoring.verify.static_checks import write_record
-from grader.extra.kata import kata
 from grader.grading import session
 from grader.report import KataReport
 

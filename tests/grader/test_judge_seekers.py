@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.extra.classroom.judge_seekers import looks
-from grader.extra.kata import kata
+from dojo_classroom.judge_seekers import looks
+from grader.cli.kata import kata
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEN = [

@@ -11,15 +11,15 @@ from pathlib import Path
 import grimp
 import pytest
 
+from dojo_authoring.verify import judged as judgements
+from dojo_authoring.verify import katas
+from dojo_authoring.verify.judged import JUDGING, RECORDING, Records
+from dojo_authoring.verify.katas import verify_course, verify_kata
 from grader.answer_keys.file import KataKey, KeyFile
 from grader.cases import oracle
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
-from grader.extra.authoring.verify import judged as judgements
-from grader.extra.authoring.verify import katas
-from grader.extra.authoring.verify.judged import JUDGING, Records
-from grader.extra.authoring.verify.katas import verify_course, verify_kata
 from grader.grading.grader import Grader
 
 from .conftest import DOUBLE, write_files
@@ -176,8 +176,8 @@ EVERYTHING = [
 
 def closure(*modules):
     """Return all modules of the grader that these import, directly or not, also inside functions."""
-    graph = grimp.build_graph("grader", cache_dir=None, exclude_type_checking_imports=True)
-    graph.remove_import(importer="grader", imported="grader.extra.notebooks.magics")  # what `%load_ext` calls
+    graph = grimp.build_graph("grader", "dojo_authoring", cache_dir=None, exclude_type_checking_imports=True)
+    graph.remove_import(importer="grader", imported="grader.plugins")  # what `%load_ext` calls
     graph.remove_import(
         importer="grader.grading.grader", imported="grader.diagnosis.repair"
     )  # the search for the place comes after the verdict
@@ -188,8 +188,12 @@ def closure(*modules):
 
 
 def path_of(module):
-    """Return `checks/base` for `grader.checks.base`, and `__init__` for `grader`."""
-    return "/".join(module.split(".")[1:]) or "__init__"
+    """Return `checks/base` for `grader.checks.base`, `dojo_authoring/cli` for `dojo_authoring.cli`, and
+    `__init__` for `grader`."""
+    return module.removeprefix("grader").removeprefix(".").replace(".", "/") or "__init__"
+
+
+LISTED = {*JUDGING, *(f"dojo_authoring/verify/{name}" for name in RECORDING)}
 
 
 def parts_of(path):
@@ -199,27 +203,25 @@ def parts_of(path):
 
 
 def covered(path):
-    return bool(parts_of(path) & set(JUDGING))
+    return bool(parts_of(path) & LISTED)
 
 
 def test_all_that_judging_imports_is_listed():
-    needed = closure(
-        "grader.grading.grader", "grader.extra.authoring.verify.judged", "grader.diagnosis.matcher"
-    )
+    needed = closure("grader.grading.grader", "dojo_authoring.verify.judged", "grader.diagnosis.matcher")
     assert [path for path in sorted(needed) if not covered(path)] == []
 
 
 #: What `kata verify` imports and runs again at every call.
 ANEW = {
-    "extra/authoring/parallel",
-    "extra/authoring/verify/static_checks",
-    "extra/authoring/verify/time_limit",
+    "dojo_authoring/parallel",
+    "dojo_authoring/verify/static_checks",
+    "dojo_authoring/verify/time_limit",
 }
 
 
 def test_all_that_verifying_imports_is_listed_or_runs_again():
-    needed = closure("grader.extra.authoring.verify.katas")
-    own = {path for path in needed if not covered(path) and path.startswith("extra/authoring/")}
+    needed = closure("dojo_authoring.verify.katas")
+    own = {path for path in needed if not covered(path) and path.startswith("dojo_authoring/")}
     assert own == ANEW
 
 
@@ -240,11 +242,12 @@ def test_all_that_the_katas_import_of_the_grader_is_listed():
 
 
 def test_every_listed_module_exists_and_is_needed():
-    assert [part for part in JUDGING if not (ROOT / "grader" / part).exists()] == []
+    folders = ROOT / "grader", ROOT / "plugins"
+    assert [part for part in LISTED if not any((folder / part).exists() for folder in folders)] == []
     needed = closure(
-        "grader.extra.authoring.verify.katas", "grader.diagnosis.matcher", "grader.ranks", "grader.strategies"
+        "dojo_authoring.verify.katas", "grader.diagnosis.matcher", "grader.ranks", "grader.strategies"
     )
-    assert set(JUDGING) - set().union(*map(parts_of, needed)) == set()
+    assert LISTED - set().union(*map(parts_of, needed)) == set()
 
 
 @pytest.mark.parametrize(
@@ -468,7 +471,7 @@ def test_a_folder_that_can_only_be_read_is_read(known, first, judged, monkeypatc
 
 @pytest.mark.slow
 def test_two_verifications_at_once_tell_the_same(course, tmp_path):
-    code = "from grader.extra.kata import kata; kata()"
+    code = "from grader.cli.kata import kata; kata()"
     command = [sys.executable, "-c", code, "verify", "double", "--course", str(course.root)]
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     both = [

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.release.keys import entry_of
 from grader.answer_keys import file as key_file
 from grader.answer_keys.answers import (
     Answer,
@@ -35,10 +36,9 @@ from grader.answer_keys.file import (
     write,
 )
 from grader.cli.grade import grade as run_grade
+from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course
 from grader.course.submission import Submission
-from grader.extra.authoring.release.keys import entry_of
-from grader.extra.kata import kata as run_kata
 from grader.grading.grader import Grader
 
 CHECKED = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return {}\n"

@@ -6,12 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.cli.grade import grade
-from grader.course.catalog import Course
-from grader.course.state import CourseState
-from grader.extra.review.faults import Fault
-from grader.extra.review.law_command import drawn_in, told
-from grader.extra.review.laws import (
+from dojo_review.faults import Fault
+from dojo_review.law_command import drawn_in, told
+from dojo_review.laws import (
     JudgedLaw,
     Judgement,
     Version,
@@ -22,6 +19,9 @@ from grader.extra.review.laws import (
     laws_in,
     versions_of,
 )
+from grader.cli.grade import grade
+from grader.course.catalog import Course
+from grader.course.state import CourseState
 from grader.grading.session import open_grader
 
 from .law_sets import SETS

@@ -11,9 +11,9 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from dojo_classroom.task import GraderOptions, LocalPool, Task
 from grader.course.catalog import Course
 from grader.course.submission import Submission
-from grader.extra.classroom.task import GraderOptions, LocalPool, Task
 from grader.grading import submission_run
 from grader.grading.grader import Grader
 from grader.grading.submission_run import MEMORY, JudgingStopped, limited

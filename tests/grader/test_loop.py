@@ -265,7 +265,7 @@ def test_a_new_save_ends_a_running_grading(run, save, monkeypatch):
 
 
 def test_a_first_pass_says_what_it_lets_one_see(run, save, course, monkeypatch):
-    from grader.extra.show import demonstration
+    from dojo_show import demonstration
 
     seen = SimpleNamespace(milestones={"double": ("Your numbers double. See them", "numbers")})
     monkeypatch.setattr(demonstration, "open_demonstration", lambda _: seen)

@@ -29,9 +29,9 @@ pytest.importorskip("pygls", reason="the extra `editor` is not installed")
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from grader.extra.lsp import command
-from grader.extra.lsp.findings import NOT_STARTED, Span, case_of, findings, names_in
-from grader.extra.lsp.requests import COMMANDS
+from dojo_editor.lsp import command
+from dojo_editor.lsp.findings import NOT_STARTED, Span, case_of, findings, names_in
+from dojo_editor.lsp.requests import COMMANDS
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
 TRIPLES = RIGHT.replace("return x + x", "return 3 * x")
@@ -680,8 +680,8 @@ def test_the_case_is_the_call_with_what_came_and_what_was_due():
 
 
 def test_without_pygls_a_sentence_says_what_to_install(course, monkeypatch):
-    monkeypatch.setitem(sys.modules, "grader.extra.lsp.server", None)
-    monkeypatch.delitem(sys.modules, "grader.extra.lsp.server")
+    monkeypatch.setitem(sys.modules, "dojo_editor.lsp.server", None)
+    monkeypatch.delitem(sys.modules, "dojo_editor.lsp.server")
     monkeypatch.setitem(sys.modules, "pygls.lsp.server", None)
     ran = CliRunner().invoke(grade, ["lsp", "--course", str(course)])
     assert (ran.exit_code, ran.stderr) == (4, f"{command.MISSING}\n")
@@ -689,7 +689,7 @@ def test_without_pygls_a_sentence_says_what_to_install(course, monkeypatch):
 
 def test_a_person_who_starts_it_is_told_that_an_editor_does(monkeypatch):
     monkeypatch.setattr(
-        "grader.extra.lsp.command.sys.stdin", type("Terminal", (), {"isatty": lambda _: True})()
+        "dojo_editor.lsp.command.sys.stdin", type("Terminal", (), {"isatty": lambda _: True})()
     )
     with pytest.raises(Exception, match="An editor starts `grade lsp`"):
         command.run_server(None)

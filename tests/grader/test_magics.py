@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import grader
+from dojo_notebooks import magics
 from grader.course.catalog import Course, CourseError
-from grader.extra.notebooks import magics
 from grader.reading.cells import answer_to
 from grader.report import CheckReport, KataReport
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dojo_authoring.verify.judged import judge_mistake
 from grader.answer_keys.answers import spread
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers
-from grader.extra.authoring.verify.judged import judge_mistake
 from grader.grading.grader import Grader
 from grader.worker.in_process import LocalStudent
 

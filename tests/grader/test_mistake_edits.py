@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dojo_authoring.verify import static_checks, time_limit
+from dojo_authoring.verify.judged import Records
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers, standalone_sources
@@ -12,8 +14,6 @@ from grader.course.mistake_edits import read_edits
 from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import MistakeOfCourse
 from grader.errors import KataError
-from grader.extra.authoring.verify import static_checks, time_limit
-from grader.extra.authoring.verify.judged import Records
 from grader.grading.grader import Grader
 
 from .conftest import DOUBLE

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from dojo_authoring.verify.katas import MistakeOutcome, medians, mistake_table, verify_course
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.course.mistake_edits import read_edits
-from grader.extra.authoring.verify.katas import MistakeOutcome, medians, mistake_table, verify_course
 from grader.mistakes import LEVELS
 
 from .conftest import DOUBLE

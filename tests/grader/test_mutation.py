@@ -5,8 +5,8 @@ import textwrap
 
 import pytest
 
+from dojo_authoring.mutation.strength import mutants
 from grader.edits.walk import FAMILIES
-from grader.extra.authoring.mutation.strength import mutants
 
 
 def changes(code, **options):

@@ -32,7 +32,7 @@ def run(tmp_path_factory):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, **jupyter, "PATH": path, "PYTHONPATH": str(ROOT)}
     modules = {
-        "kata": ["-c", "from grader.extra.kata import kata; kata()"],
+        "kata": ["-c", "from grader.cli.kata import kata; kata()"],
         "grade": ["-m", "grader.cli.grade"],
         "nbgrader": ["-m", "nbgrader"],
     }

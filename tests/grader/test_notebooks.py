@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dojo_notebooks.notebook import STUB, importlib, to_markdown, with_solution, without_statement
 from grader.cli.grade import grade as run_grade
+from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import LARGEST, SubmissionRejected, Unreadable, cell_of, katas_in, read_bytes
-from grader.extra.kata import kata as run_kata
-from grader.extra.notebooks.notebook import STUB, importlib, to_markdown, with_solution, without_statement
 from grader.formats import html
 from grader.reading.cells import code_of, katas_asked
 from grader.report import CheckReport, KataReport, Mistake
@@ -337,7 +337,7 @@ def test_a_missing_package_is_named(tiny_course, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("_without_jupyter")
 def test_a_gradebook_names_the_missing_package():
-    from grader.extra.notebooks.gradebook import write_scores
+    from dojo_notebooks.gradebook import write_scores
 
     with pytest.raises(
         CourseError, match=r"^A gradebook needs nbgrader: pip install 'decoder-dojo\[notebooks\]'$"

@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from dojo_authoring.verify.on_device import DeviceVerdict, Difference, KataOnDevice, judge_on_device  # noqa: E402
 from grader.course.catalog import Course  # noqa: E402 - torch first
-from grader.extra.authoring.verify.on_device import DeviceVerdict, Difference, KataOnDevice, judge_on_device  # noqa: E402
 from grader.worker.child import fake_device  # noqa: E402 - torch first
 from grader.worker.child.on_fake_device import call_on_device  # noqa: E402 - torch first
 from grader.worker.protocol.codec import TensorOutline  # noqa: E402 - torch first

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from dojo_authoring.release.keys import entry_of
+from dojo_notebooks.magics import grade_source
 from grader.answer_keys.answers import spread
 from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
-from grader.extra.authoring.release.keys import entry_of
-from grader.extra.notebooks.magics import grade_source
 from grader.grading.grader import Grader
 from grader.grading.session import open_grader
 from grader.worker.fork_server import WorkerFactories

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade
+from grader.cli.kata import kata
 from grader.cli.options import GradeOptions, GuardedCommand
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError
-from grader.extra.kata import kata
 from grader.grading.session import COMPLAINTS
 
 FAULT = (

@@ -7,13 +7,13 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from grader.extra.classroom.files import write_outputs
-from grader.extra.classroom.policy import Policy, Terms
-from grader.extra.classroom.roster import Member, Roster
-from grader.extra.classroom.store import Store
-from grader.extra.classroom.student_reports import class_reports
-from grader.extra.classroom.task import FileVerdict
-from grader.extra.kata import kata
+from dojo_classroom.files import write_outputs
+from dojo_classroom.policy import Policy, Terms
+from dojo_classroom.roster import Member, Roster
+from dojo_classroom.store import Store
+from dojo_classroom.student_reports import class_reports
+from dojo_classroom.task import FileVerdict
+from grader.cli.kata import kata
 from grader.report import CheckReport, KataReport, Report, to_json
 
 WHO = ["--by", "Dr. Roe"]

@@ -15,12 +15,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from dojo_notebooks.notebook import to_markdown
+from dojo_page.command import without_secret
+from dojo_show.speech import Wish
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.submission import SubmissionRejected
-from grader.extra.notebooks.notebook import to_markdown
-from grader.extra.page.command import without_secret
-from grader.extra.show.speech import Wish
 from grader.report import CheckReport, KataReport, Mistake, Place, Repair
 from grader.worker.protocol.channel import MAGIC, PREFIX, ChannelClosed, ChannelCut, Frames
 from grader.worker.protocol.codec import Malformed
@@ -34,14 +34,14 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from grader.extra.page import editor, messages, questions
-from grader.extra.page.editor import Document
-from grader.extra.page.judges import ENDED, JudgeProcess, Judges, end
-from grader.extra.page.jupyter import TOKEN, setup
-from grader.extra.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
-from grader.extra.page.server import POLICY, Address, Guard, free_address
-from grader.extra.page.statement_view import MARKDOWN, rendered
-from grader.extra.page.workplace import MOST, History
+from dojo_page import editor, messages, questions
+from dojo_page.editor import Document
+from dojo_page.judges import ENDED, JudgeProcess, Judges, end
+from dojo_page.jupyter import TOKEN, setup
+from dojo_page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
+from dojo_page.server import POLICY, Address, Guard, free_address
+from dojo_page.statement_view import MARKDOWN, rendered
+from dojo_page.workplace import MOST, History
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
 
@@ -556,7 +556,7 @@ def test_in_wsl_the_address_is_one_that_windows_forwards(monkeypatch):
 def judge(course, **terms):
     """Yield `ask`, which sends questions to a judge and returns the last answer to each."""
     terms = Terms(str(course.root), str(course.exercises), "numpy", **terms)
-    command = [sys.executable, "-P", "-m", "grader.extra.page.judge", msgspec.json.encode(terms).decode()]
+    command = [sys.executable, "-P", "-m", "dojo_page.judge", msgspec.json.encode(terms).decode()]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(*questions):
@@ -736,9 +736,9 @@ def test_a_port_that_is_taken_is_said(tiny_course):
 
 def test_without_nicegui_it_is_said_how_to_install_it(tiny_course, monkeypatch):
     monkeypatch.setitem(sys.modules, "nicegui", None)
-    for name in [name for name in sys.modules if name.startswith("grader.extra.page")]:
+    for name in [name for name in sys.modules if name.startswith("dojo_page")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("grader.extra.page.server", raising=False)
+    monkeypatch.delattr("dojo_page.server", raising=False)
     result = CliRunner().invoke(grade, ["--course", str(tiny_course.root), "--page"])
     said = (
         "The page needs NiceGUI and markdown-it-py, which are not installed:"

@@ -23,9 +23,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from dojo_page.editor import LONGEST
 from grader.course.catalog import Course
 from grader.course.state import CourseState
-from grader.extra.page.editor import LONGEST
 
 pytestmark = pytest.mark.slow
 
@@ -80,9 +80,7 @@ def address(course, _chromium):
     wait(_chromium, lambda b: b.find_elements(By.ID, "main"))
     yield url.partition("/?")[0]
     stop(server)
-    left = subprocess.run(
-        ["pgrep", "-f", f"grader.extra.page.judge.*{course}"], capture_output=True, text=True
-    )
+    left = subprocess.run(["pgrep", "-f", f"dojo_page.judge.*{course}"], capture_output=True, text=True)
     assert left.stdout == ""
 
 

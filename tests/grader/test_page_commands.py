@@ -15,11 +15,10 @@ from pathlib import Path
 import click
 import pytest
 
+from dojo_authoring import renaming
 from grader.cli.grade import grade
+from grader.cli.kata import kata
 from grader.course.catalog import Course
-from grader.extra.authoring import renaming
-from grader.extra.kata import kata
-from grader.plugins import GRADE
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -130,12 +129,12 @@ def parsed(words):
     """Parse a call of `grade` or `kata`. Raises click.UsageError."""
     command, arguments = (grade, words[1:]) if words[0] == "grade" else (kata, words[1:])
     context = click.Context(command)
-    if command is grade and arguments and arguments[0] in GRADE:
+    if command is grade and arguments and arguments[0] in grade.own_commands():
         command, arguments = grade.get_command(context, arguments[0]), arguments[1:]
     elif command is kata and arguments and not arguments[0].startswith("-"):
-        if arguments[0] not in kata.commands:
+        if arguments[0] not in kata.own_commands():
             raise click.UsageError(f"no such command: kata {arguments[0]}")
-        command, arguments = kata.commands[arguments[0]], arguments[1:]
+        command, arguments = kata.own_command(arguments[0]), arguments[1:]
     context = click.Context(command, info_name=" ".join(words[:2]))
     context.allow_interspersed_args = True  # `grade` sets it where it grades
     options, left, _ = command.make_parser(context).parse_args(list(arguments))

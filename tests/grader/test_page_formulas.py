@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("nicegui", reason="the extra `page` is not installed")
 
+from dojo_page.formulas import Formula, NoFormula, as_html, as_table
 from grader.course.catalog import Course
 from grader.course.state import statement_of
-from grader.extra.page.formulas import Formula, NoFormula, as_html, as_table
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dojo_classroom.analytics import ClassStatistics, KataStatistics
+from dojo_classroom.files import Rows, render_class, render_student
+from dojo_classroom.policy import Policy
+from dojo_classroom.roster import Member
+from dojo_classroom.student_reports import StudentReport
 from grader import expect
 from grader.course.catalog import Course
-from grader.extra.classroom.analytics import ClassStatistics, KataStatistics
-from grader.extra.classroom.files import Rows, render_class, render_student
-from grader.extra.classroom.policy import Policy
-from grader.extra.classroom.roster import Member
-from grader.extra.classroom.student_reports import StudentReport
 from grader.formats import html
 from grader.grading.pictures import pictures_of
 from grader.report import CheckReport, KataReport, Mistake, Place, Report

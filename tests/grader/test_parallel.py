@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dojo_authoring.parallel import for_each
 from grader.course.catalog import CourseError
-from grader.extra.authoring.parallel import for_each
 
 
 def look(_course, info, word):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dojo_authoring.release.repository import fill_template
 from grader.cli.grade import grade
 from grader.course.catalog import Course
-from grader.extra.authoring.release.repository import fill_template
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "docs" / "notebooks" / "colab.ipynb"
@@ -27,7 +27,7 @@ def cells():
 
 def test_the_notebook_holds_the_katas_as_the_course_hands_them_out():
     pytest.importorskip("nbformat", reason="notebooks are an extra")
-    from grader.extra.notebooks.notebook import notebook_of
+    from dojo_notebooks.notebook import notebook_of
 
     course = Course(ROOT)
     handed_out = notebook_of(course, [course.kata_info(name) for name in KATAS], solved=False)
@@ -38,7 +38,7 @@ def test_the_notebook_holds_the_katas_as_the_course_hands_them_out():
 
 def test_the_notebook_names_magics_and_katas_that_exist_and_holds_no_outputs():
     pytest.importorskip("IPython", reason="notebooks are an extra")
-    from grader.extra.notebooks.magics import KataMagics
+    from dojo_notebooks.magics import KataMagics
 
     ours = {name for kind in KataMagics.magics.values() for name in kind}
     code = [(cell, text) for cell, text in cells().values() if cell["cell_type"] == "code"]

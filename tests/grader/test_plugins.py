@@ -1,19 +1,24 @@
 """Commands and formats of other packages: those that docs/extending.md shows, and those that are wrong."""
 
+import io
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from grader import formats, plugins
 from grader.cli import options
 from grader.cli.grade import grade
-from grader.extra.kata import kata
+from grader.cli.kata import kata
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("in a package of your own")[2]
@@ -70,10 +75,10 @@ def run(command, *words):
 def test_our_own_are_declared_as_those_of_others_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = project["entry-points"]["dojo.commands"]
-    assert declared == {f"grade.{name}": value for name, value in plugins.GRADE.items()} | {
-        f"kata.{name}": f"grader.extra.kata:{command.callback.__name__}"
-        for name, command in kata.commands.items()
-    }
+    assert plugins.ours("dojo.commands") == dict(sorted(declared.items()))
+    assert plugins.ours("dojo.parts") == project["entry-points"]["dojo.parts"]
+    for name in declared:
+        assert isinstance(plugins.load("dojo.commands", name, name), click.Command)
     assert project["entry-points"]["dojo.formats"] == {
         name: f"grader.formats.{name}:DOCUMENTS" for name in formats.NAMES
     }
@@ -237,3 +242,89 @@ def test_what_lies_in_the_current_folder_is_not_read(tmp_path, course, start):
             assert done.returncode == (0 if words == ["--help"] else 4)
             assert "loaded" not in done.stdout + done.stderr
             assert "ran" not in done.stdout.split()
+
+
+# An installation without some of ours
+
+OURS = sorted({value.partition(".")[0] for value in plugins.ours("dojo.commands").values()} - {"grader"})
+TELL = """
+import json, sys
+from click.testing import CliRunner
+from grader.cli.grade import grade
+from grader.cli.kata import kata
+
+def told(group, *words):
+    done = CliRunner().invoke(group, words)
+    return done.exit_code, done.stdout, done.stderr
+
+groups = {"grade": grade, "kata": kata}
+lines = [line.split() for line in sys.stdin]
+print(json.dumps([told(groups[program], *words) for program, *words in lines]))
+"""
+
+
+@pytest.fixture
+def told_without(tmp_path, wheel, course):
+    """`told_without(packages, *lines)` runs commands in an installation that these packages are taken out of,
+    and returns the exit code, the output and the error of each."""
+
+    def run(packages, *lines):
+        installed = tmp_path / "installed"
+        with zipfile.ZipFile(io.BytesIO(wheel[1])) as archive:
+            archive.extractall(installed)
+        for package in packages:
+            shutil.rmtree(installed / package)
+        path = os.pathsep.join([str(installed), *(place for place in sys.path if "site-packages" in place)])
+        done = subprocess.run(
+            [sys.executable, "-S", "-P", "-c", TELL],  # without the finder of this checkout
+            input="\n".join(lines), cwd=course, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": path, "HOME": str(tmp_path)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.mark.parametrize("package", OURS)
+def test_a_command_that_was_left_out_says_what_to_install(told_without, package):
+    left_out = f"needs {package}, which was left out of this installation: pip install --force-reinstall"
+    names = {name: value.startswith(package) for name, value in plugins.ours("dojo.commands").items()}
+    lines = [name.replace(".", " ") for name in names]
+    found = told_without([package], *(f"{line} --help" for line in lines), "grade --help", "kata --help")
+    for line, is_of_it, (code, shown, error) in zip(lines, names.values(), found[:-2], strict=True):
+        if is_of_it:
+            assert (code, shown, error) == (4, "", f"`{line}` {left_out} decoder-dojo\n")
+        else:
+            assert (code, error) == (0, ""), line
+    for program, (code, shown, error) in zip(("grade", "kata"), found[-2:], strict=True):
+        missing = [line for line, is_of_it in zip(lines, names.values(), strict=True) if is_of_it]
+        said = [f"`{line}` {left_out} decoder-dojo\n" for line in missing if line.startswith(program)]
+        assert (code, error) == (0, "".join(said))
+        assert "\nCommands:\n" in shown
+
+
+def test_katas_are_listed_and_judged_without_any_of_ours(told_without, course):
+    answer = course / "solutions" / "attention" / "double" / "reference.py"
+    (course / "exercises" / "attention" / "double.py").write_text(answer.read_text())
+    words = "double", "list", "hint center", "next", "double --format json"
+    graded, *others = told_without(OURS, *(f"grade {word}" for word in words))
+    assert graded[0] == 0
+    assert "10 / 10" in graded[1]
+    assert [(code, error) for code, _, error in others] == [(0, "")] * len(others)
+
+
+@pytest.mark.parametrize(
+    ("package", "line", "user"),
+    [
+        ("dojo_page", "grade mcp", "`grade mcp`"),  # which has the judges of the page
+        ("dojo_show", "grade mcp", "`grade mcp`"),
+        ("dojo_show", "kata verify", "`kata verify`"),
+        ("dojo_classroom", "grade --submission exercises", "`--submission`"),
+        ("dojo_authoring", "kata import a/b homework", "`kata import`"),
+    ],
+)
+def test_a_command_says_which_other_package_it_needs(told_without, package, line, user):
+    sentence = f"{user} needs {package}, which was left out of this installation:"
+    ((code, shown, error),) = told_without([package], line)
+    assert (code, shown, error) == (4, "", f"{sentence} pip install --force-reinstall decoder-dojo\n")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dojo_classroom.collector import Collector
+from dojo_classroom.policy import Override, Policy, read_policy
+from dojo_classroom.times import Commits, HandedIn, of_path, of_text
 from grader.course.catalog import Course, CourseError
-from grader.extra.classroom.collector import Collector
-from grader.extra.classroom.policy import Override, Policy, read_policy
-from grader.extra.classroom.times import Commits, HandedIn, of_path, of_text
 from grader.report import CheckReport, KataReport
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dojo_authoring.release.repository import build_wheel, zipped
 from grader.course.catalog import load_file
-from grader.extra.authoring.release.repository import build_wheel, zipped
 
 ROOT = Path(__file__).resolve().parents[2]
 release_notes = load_file("release_notes", ROOT / ".ci" / "release_notes.py")
@@ -81,7 +81,7 @@ def test_the_wheel_of_this_course_is_described_as_pyproject_says():
     assert "\nDescription-Content-Type: text/markdown\n" in files["METADATA"]
     assert files["METADATA"].partition("\n\n")[2].startswith("# ")
     assert files["licenses/LICENSE"] == (ROOT / "LICENSE").read_text()
-    assert "decoder-dojo = grader.extra.page.jupyter:setup" in files["entry_points.txt"]
+    assert "decoder-dojo = dojo_page.jupyter:setup" in files["entry_points.txt"]
 
 
 def test_the_wheel_of_another_course_has_the_licence_and_no_description():

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dojo_authoring.verify.judged import key_entry
+from dojo_authoring.verify.katas import verify_course
 from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course, load_file
 from grader.course.known_solutions import Answers
 from grader.course.submission import parse
-from grader.extra.authoring.verify.judged import key_entry
-from grader.extra.authoring.verify.katas import verify_course
 from grader.formats import account, terminal
 from grader.grading.grader import Grader
 from grader.kata import Kata, KataError
@@ -273,7 +273,7 @@ class TestElsewhere:
 
     @pytest.mark.slow  # importing nbformat takes seconds
     def test_the_instructors_notebook_hands_the_page_out_as_it_is(self):
-        notebook = pytest.importorskip("grader.extra.notebooks.notebook")
+        notebook = pytest.importorskip("dojo_notebooks.notebook")
         pytest.importorskip("nbformat")
         made = notebook.notebook_of(COURSE, [INFO])
         assert "SCALE = ..." in made

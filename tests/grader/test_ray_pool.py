@@ -8,10 +8,10 @@ from contextlib import closing
 
 import pytest
 
+from dojo_classroom import ray_pool
+from dojo_classroom.ray_pool import ClusterLost, RayPool
+from dojo_classroom.task import FileVerdict, GraderOptions, Task
 from grader.course.catalog import CourseError
-from grader.extra.classroom import ray_pool
-from grader.extra.classroom.ray_pool import ClusterLost, RayPool
-from grader.extra.classroom.task import FileVerdict, GraderOptions, Task
 
 
 class RayError(Exception):

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from grader.cli.kata import kata
 from grader.course.submission import SubmissionRejected, Unreadable, first_use, parse, read
-from grader.extra.kata import kata
 from grader.grading.grader import Grader
 from grader.reading.source import Refused
 from grader.worker import reader as trusted

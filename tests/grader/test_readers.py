@@ -57,30 +57,30 @@ PLACES = {
     "grader/edits/statement_operators": ("ast", JUDGE),
     "grader/edits/unused": ("ast re", JUDGE),
     "grader/edits/walk": ("ast difflib", JUDGE),
-    "grader/extra/authoring/mutation/strength": ("ast re", AUTHOR),
-    "grader/extra/authoring/preview": ("ast re", AUTHOR),
-    "grader/extra/authoring/release/repository": ("ast re", AUTHOR),
-    "grader/extra/authoring/renaming": ("ast re", AUTHOR),
-    "grader/extra/authoring/scaffold/imported": ("ast re", AUTHOR),
-    "grader/extra/authoring/scaffold/signatures": ("ast re", AUTHOR),
-    "grader/extra/authoring/scaffold/writer": ("ast difflib re", AUTHOR),
-    "grader/extra/authoring/verify/judged": ("re", AUTHOR),
-    "grader/extra/authoring/verify/static_checks": ("ast re", AUTHOR),
-    "grader/extra/classroom/collector": ("re", NAMES),
-    "grader/extra/classroom/files": ("ast re", "the process of a class; a stub of the course, and names"),
-    "grader/extra/classroom/platform_filenames": ("re", NAMES),
-    "grader/extra/classroom/policy": ("difflib re", TABLES),
-    "grader/extra/classroom/roster": ("re", TABLES),
-    "grader/extra/classroom/times": ("re", "the process of a class; a line of what Git says"),
-    "grader/extra/lsp/findings": ("re", "the language server; a line of a text that is open, or a report"),
-    "grader/extra/notebooks/notebook": ("ast re", AUTHOR),
-    "grader/extra/page/formulas": ("re", COURSE),
-    "grader/extra/page/judge": ("ast", f"{MINE}; at most 64 KiB that the student has typed"),
-    "grader/extra/page/server": ("re", "the page; an address"),
-    "grader/extra/page/statement_view": ("re", COURSE),
-    "grader/extra/review/faults": ("ast re", MINE),
-    "grader/extra/review/laws": ("ast", MINE),
-    "grader/extra/review/versions": ("ast", MINE),
+    "plugins/dojo_authoring/mutation/strength": ("ast re", AUTHOR),
+    "plugins/dojo_authoring/preview": ("ast re", AUTHOR),
+    "plugins/dojo_authoring/release/repository": ("ast re", AUTHOR),
+    "plugins/dojo_authoring/renaming": ("ast re", AUTHOR),
+    "plugins/dojo_authoring/scaffold/imported": ("ast re", AUTHOR),
+    "plugins/dojo_authoring/scaffold/signatures": ("ast re", AUTHOR),
+    "plugins/dojo_authoring/scaffold/writer": ("ast difflib re", AUTHOR),
+    "plugins/dojo_authoring/verify/judged": ("re", AUTHOR),
+    "plugins/dojo_authoring/verify/static_checks": ("ast re", AUTHOR),
+    "plugins/dojo_classroom/collector": ("re", NAMES),
+    "plugins/dojo_classroom/files": ("ast re", "the process of a class; a stub of the course, and names"),
+    "plugins/dojo_classroom/platform_filenames": ("re", NAMES),
+    "plugins/dojo_classroom/policy": ("difflib re", TABLES),
+    "plugins/dojo_classroom/roster": ("re", TABLES),
+    "plugins/dojo_classroom/times": ("re", "the process of a class; a line of what Git says"),
+    "plugins/dojo_editor/lsp/findings": ("re", "the language server; a line of an open text, or a report"),
+    "plugins/dojo_notebooks/notebook": ("ast re", AUTHOR),
+    "plugins/dojo_page/formulas": ("re", COURSE),
+    "plugins/dojo_page/judge": ("ast", f"{MINE}; at most 64 KiB that the student has typed"),
+    "plugins/dojo_page/server": ("re", "the page; an address"),
+    "plugins/dojo_page/statement_view": ("re", COURSE),
+    "plugins/dojo_review/faults": ("ast re", MINE),
+    "plugins/dojo_review/laws": ("ast", MINE),
+    "plugins/dojo_review/versions": ("ast", MINE),
     "grader/formats/account": ("re", REPORT),
     "grader/grading/easier_case": ("re", ANSWERS),
     "grader/grading/missing_return": ("ast", JUDGE),
@@ -112,14 +112,14 @@ PLACES = {
     "grader/worker/client": ("re", ANSWERS),
     "grader/worker/process": ("re", ANSWERS),
     "grader/worker/protocol/codec": ("re", ANSWERS),
-    "kata_audit/audit": ("ast re", HOMEWORK),
-    "kata_audit/drafting": ("ast", HOMEWORK),
-    "kata_audit/driver": ("ast compile eval exec re", "a fork that is confined; the tests of a homework"),
-    "kata_audit/homework": ("re", HOMEWORK),
-    "kata_audit/report": ("re", HOMEWORK),
-    "kata_audit/search": ("re", HOMEWORK),
-    "kata_audit/versions": ("ast", "a process of a version, which is confined; its source"),
-    "kata_audit/writing": ("ast re", HOMEWORK),
+    "plugins/dojo_audit/audit": ("ast re", HOMEWORK),
+    "plugins/dojo_audit/drafting": ("ast", HOMEWORK),
+    "plugins/dojo_audit/driver": ("ast compile eval exec re", "a confined fork; the tests of a homework"),
+    "plugins/dojo_audit/homework": ("re", HOMEWORK),
+    "plugins/dojo_audit/report": ("re", HOMEWORK),
+    "plugins/dojo_audit/search": ("re", HOMEWORK),
+    "plugins/dojo_audit/versions": ("ast", "a process of a version, which is confined; its source"),
+    "plugins/dojo_audit/writing": ("ast re", HOMEWORK),
     "see/speech/grammar": ("re", COURSE),
     "see/speech/train": ("re", COURSE),
 }
@@ -128,21 +128,21 @@ CALLERS = {
     "grader/course/files": "decodes",
     "grader/course/submission": "decodes",
     "grader/diagnosis/repair": "a judging process, on a candidate of a plain text",
-    "grader/extra/authoring/release/repository": "a digest of the text",
-    "grader/extra/authoring/verify/static_checks": "the course's own files",
-    "grader/extra/classroom/judge_seekers": "words that are looked for in the bytes",
-    "grader/extra/notebooks/autograding": "the names of cells, and the words of `%grade`",
-    "grader/extra/notebooks/magics": "the student's own kernel",
+    "plugins/dojo_authoring/release/repository": "a digest of the text",
+    "plugins/dojo_authoring/verify/static_checks": "the course's own files",
+    "plugins/dojo_classroom/judge_seekers": "words that are looked for in the bytes",
+    "plugins/dojo_notebooks/autograding": "the names of cells, and the words of `%grade`",
+    "plugins/dojo_notebooks/magics": "the student's own kernel",
     "grader/worker/child/main": "the worker, before it has loaded anything",
     "grader/worker/child/reader": "the reader",
     "grader/worker/reader": "an error of the reader",
-    "kata_audit/homework": "an error of the reader",
+    "plugins/dojo_audit/homework": "an error of the reader",
 }
 
 
 def modules():
     """Return the syntax trees of the project's modules, by name."""
-    files = [file for top in ("grader", "kata_audit", "see") for file in (ROOT / top).rglob("*.py")]
+    files = [file for top in ("grader", "plugins", "see") for file in (ROOT / top).rglob("*.py")]
     return {file.relative_to(ROOT).with_suffix("").as_posix(): ast.parse(file.read_text()) for file in files}
 
 
@@ -177,7 +177,7 @@ def test_who_calls_the_functions_of_a_reader_itself_is_listed():
 
 def test_a_class_reaches_nothing_that_parses_a_students_own_text():
     mine = {name for name, (_, where) in PLACES.items() if where.startswith(MINE)}
-    trees, left, seen = modules(), ["grader/extra/classroom/run", "grader/extra/classroom/task"], set()
+    trees, left, seen = modules(), ["plugins/dojo_classroom/run", "plugins/dojo_classroom/task"], set()
     while left:
         name = left.pop()
         if name in trees and name not in seen:

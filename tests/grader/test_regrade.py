@@ -8,10 +8,10 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
+from dojo_classroom.roster import Member
+from dojo_classroom.store import Store
+from grader.cli.kata import kata
 from grader.course.catalog import Course
-from grader.extra.classroom.roster import Member
-from grader.extra.classroom.store import Store
-from grader.extra.kata import kata
 
 RIGHT = b'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
 TRIPLES = RIGHT.replace(b"x + x", b"3 * x")
@@ -120,7 +120,7 @@ def test_a_regrade_has_the_cases_of_its_day(regrade, course, monkeypatch):
         "[[seeds]]\nsince = 2026-11-23T00:00:00+00:00\nseed = 23\n"
     )
     taken = []
-    judging = "grader.extra.classroom.regrade.grade_submission"
+    judging = "dojo_classroom.regrade.grade_submission"
     monkeypatch.setattr(judging, lambda _course, _infos, options: taken.append(options.seed) or 0)
     for words in ([], ["--as-of", "2026-11-22"], ["--as-of", "2026-11-30"], ["--as-of", "2026-11-20"]):
         assert regrade("ada", "double", *words).exit_code == 0

@@ -17,15 +17,15 @@ import pytest
 from click.testing import CliRunner
 
 import grader
+from dojo_authoring.release import repository, starter
+from dojo_authoring.release.repository import build_wheel
+from dojo_authoring.verify.static_checks import write_record
 from grader.answer_keys.file import KeyFile, new_secret, unseal
 from grader.cli.grade import grade as run_grade
+from grader.cli.kata import kata as run_kata
 from grader.course import release_manifest
 from grader.course.catalog import Course
 from grader.course.state import note_for
-from grader.extra.authoring.release import repository, starter
-from grader.extra.authoring.release.repository import build_wheel
-from grader.extra.authoring.verify.static_checks import write_record
-from grader.extra.kata import kata as run_kata
 
 from .conftest import CENTER, DOUBLE
 from .leaks import leaks
@@ -94,7 +94,7 @@ def test_the_search_finds_what_is_hidden(how, tmp_path):
 def test_the_wheel_of_the_grader_holds_nothing_of_this_courses_solutions(wheel, tmp_path):
     name, data = wheel
     (tmp_path / name).write_bytes(data)
-    drafts = ROOT / "grader/extra/authoring/scaffold/templates"  # with the variants of any page of questions
+    drafts = ROOT / "plugins/dojo_authoring/scaffold/templates"  # with the variants of any page of questions
     public = [ROOT / "exercises", ROOT / "tests" / "katas", drafts]
     assert leaks(tmp_path, ROOT / "solutions", public) == []
 

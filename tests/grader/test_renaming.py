@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from grader.cli.kata import kata
 from grader.course.catalog import Course
-from grader.extra.kata import kata
 
 from .conftest import DOUBLE
 

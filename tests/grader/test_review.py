@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dojo_review import faults, schedule
+from dojo_review.faults import choose, faults_in, suitable
+from dojo_review.review import case_lines, hint_of, listing
+from dojo_review.schedule import DAYS, Outcome, calendar, in_words
+from dojo_review.versions import tell_apart
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import BEST, FILE, FOLDER, CourseState, Versions
-from grader.extra.review import faults, schedule
-from grader.extra.review.faults import choose, faults_in, suitable
-from grader.extra.review.review import case_lines, hint_of, listing
-from grader.extra.review.schedule import DAYS, Outcome, calendar, in_words
-from grader.extra.review.versions import tell_apart
 from grader.grading.session import open_grader
 
 pytestmark = pytest.mark.slow  # each judges an answer with its faults
@@ -83,7 +83,7 @@ def fault_of(monkeypatch, was, now):
         found = [fault for fault in faults_in(source) if was in fault.was and now in fault.now]
         return next(suitable(grader, info, found))
 
-    monkeypatch.setattr("grader.extra.review.review.choose", chosen)
+    monkeypatch.setattr("dojo_review.review.choose", chosen)
 
 
 # --- faults ---

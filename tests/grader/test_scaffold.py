@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.preview import feedback, overview
+from dojo_authoring.scaffold.signatures import Draft, read_signatures
+from dojo_authoring.scaffold.writer import with_kata, write_kata
+from dojo_authoring.verify import static_checks
+from dojo_authoring.verify.katas import verify_course
+from dojo_authoring.verify.seeds import verify_right_answers
 from grader.cli.console import kata_list
+from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import read_submission
-from grader.extra.authoring.preview import feedback, overview
-from grader.extra.authoring.scaffold.signatures import Draft, read_signatures
-from grader.extra.authoring.scaffold.writer import with_kata, write_kata
-from grader.extra.authoring.verify import static_checks
-from grader.extra.authoring.verify.katas import verify_course
-from grader.extra.authoring.verify.seeds import verify_right_answers
-from grader.extra.kata import kata as run_kata
 from grader.grading.grader import Grader
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.verify.static_checks import write_record
+from dojo_classroom.command import ClassOptions
 from grader.answer_keys.file import KeyFile, open_keyring, unseal
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
+from grader.cli.kata import kata
 from grader.cli.options import GradeOptions
 from grader.course.catalog import Course, CourseError
 from grader.course.secret_seed import PLACE, new_seed, secret_seed, seed_of, seeds
 from grader.course.submission import parse
-from grader.extra.authoring.verify.static_checks import write_record
-from grader.extra.classroom.command import ClassOptions
-from grader.extra.kata import kata
 from grader.grading.grader import Grader
 
 

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.release import repository
+from dojo_show import demonstration
+from dojo_show.answers import Answers, open_answers
+from dojo_show.demonstration import open_demonstration, read_recording, reference_students
+from dojo_show.sections import render_text
+from dojo_show.tracing import BLOCKED, Tracer
 from grader.cli.grade import grade as command
+from grader.cli.kata import kata
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
-from grader.extra.authoring.release import repository
-from grader.extra.kata import kata
-from grader.extra.show import demonstration
-from grader.extra.show.answers import Answers, open_answers
-from grader.extra.show.demonstration import open_demonstration, read_recording, reference_students
-from grader.extra.show.sections import render_text
-from grader.extra.show.tracing import BLOCKED, Tracer
 from grader.formats.terminal import Paint
 from grader.worker.in_process import LocalStudent
 
@@ -452,7 +452,7 @@ def test_students_get_what_the_course_shows():
     files = [path.relative_to(ROOT) for path in (ROOT / "see").rglob("*") if path.is_file()]
     assert given == {path.as_posix() for path in files if "__pycache__" not in path.parts}
     assert {"see/__init__.py", "see/recording.json", "see/page.js"} <= given
-    assert "extra/show/templates/page.js" in repository.sources()
+    assert "dojo_show/templates/page.js" in repository.sources()
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dojo_notebooks.notebook import frame_bundle
+from dojo_show import demonstration
+from dojo_show.answers import Answers
+from dojo_show.demonstration import open_demonstration, read_recording, reference_students
 from grader.course.catalog import Course
-from grader.extra.notebooks.notebook import frame_bundle
-from grader.extra.show import demonstration
-from grader.extra.show.answers import Answers
-from grader.extra.show.demonstration import open_demonstration, read_recording, reference_students
 from grader.worker.in_process import LocalStudent
 
 pytest.importorskip("selenium", reason="Selenium is not installed")

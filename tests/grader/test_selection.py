@@ -21,7 +21,7 @@ def test_the_tables_name_tests_that_exist():
 def checkout(write, tmp_path, monkeypatch):
     """A folder with a file of each kind, in place of this checkout; returns its digest when called."""
     names = (
-        *("grader/worker/client.py", "grader/extra/page/server.py", "tests/grader/submissions/exits.py"),
+        *("grader/worker/client.py", "plugins/dojo_page/server.py", "tests/grader/submissions/exits.py"),
         *("tests/grader/public_styles/softmax/loops.py", "tests/grader/test_public_styles.py"),
         *("tests/katas/attention/test_softmax.py", "solutions/attention/softmax/reference.py"),
         *("solutions/attention/softmax/mistakes.py", "constraints.txt"),
@@ -41,7 +41,7 @@ def test_a_change_of_what_judges_changes_the_digest(checkout, tmp_path):
             changed.add(name)
         (tmp_path / name).write_text("1\n")
     assert digest() == before
-    assert changed == {*names} - {"grader/extra/page/server.py", "solutions/attention/softmax/mistakes.py"}
+    assert changed == {*names} - {"plugins/dojo_page/server.py", "solutions/attention/softmax/mistakes.py"}
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dojo_authoring.verify.static_checks import gaps
 from grader.course.catalog import Course
 from grader.course.submission import Submission
-from grader.extra.authoring.verify.static_checks import gaps
 from grader.grading.session import open_grader
 from grader.reading.rules import shortcut_in
 

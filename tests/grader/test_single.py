@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from dojo_classroom.collector import laid_out
 from grader.cli.grade import grade
-from grader.extra.classroom.collector import laid_out
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
 

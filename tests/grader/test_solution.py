@@ -6,11 +6,11 @@ import zipfile
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.release import starter
 from grader.cli import practice
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import CourseState
-from grader.extra.authoring.release import starter
 
 RIGHT = '"""The statement."""\n\nimport operator\n\n\ndef double(x):\n    return operator.add(x, x)\n'
 VARIANTS = '''

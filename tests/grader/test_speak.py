@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from dojo_show.answers import Answers
+from dojo_show.command import _likeliest
+from dojo_show.demonstration import open_demonstration, read_recording, reference_students, speech_in
+from dojo_show.sections import Section
+from dojo_show.speech import DIGITS, Calls, Silent, Token, Wish, prompt_of, section_of, text_of
 from grader.cli.grade import grade as command
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.errors import CourseError
-from grader.extra.show.answers import Answers
-from grader.extra.show.command import _likeliest
-from grader.extra.show.demonstration import open_demonstration, read_recording, reference_students, speech_in
-from grader.extra.show.sections import Section
-from grader.extra.show.speech import DIGITS, Calls, Silent, Token, Wish, prompt_of, section_of, text_of
 from grader.report_texts import CONTROL_PICTURES
 from grader.worker.in_process import LocalStudent
 

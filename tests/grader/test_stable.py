@@ -17,11 +17,11 @@ import pytest
 from click.testing import CliRunner
 
 import grader
+from dojo_authoring.release.repository import build_wheel
+from dojo_classroom.policy import Late, Terms
 from grader import report
 from grader.cli.grade import grade
-from grader.extra.authoring.release.repository import build_wheel
-from grader.extra.classroom.policy import Late, Terms
-from grader.extra.kata import kata
+from grader.cli.kata import kata
 from grader.kata import Kata
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ TESTS = re.findall(r"`(tests/grader/test_\w+\.py)::(\w+)`", PAGE)
 
 
 def commands():
-    for command in (grade, *kata.commands.values()):
+    for command in (grade, *map(kata.own_command, kata.own_commands())):
         name = "grade" if command is grade else f"kata {command.name}"
         yield name
         options = [option for parameter in command.params for option in parameter.opts]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.release import starter
 from grader.cli.grade import grade
 from grader.course.catalog import Course, load_file
-from grader.extra.authoring.release import starter
 from grader.worker.child.sandbox import landlock
 
 write_files = load_file("conftest_of_the_tests", Path(__file__).parent / "conftest.py").write_files

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from dojo_page.workplace import History
 from grader.course.catalog import Course
 from grader.course.files import Folder, replacing
 from grader.course.state import BEST, CourseState, KataState, Versions, file_digest, next_hint
-from grader.extra.page.workplace import History
 from grader.report import CheckReport, KataReport, Mistake
 
 RIGHT = "def double(x):\n    return x + x\n"

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from grader.extra.authoring.mutation.strength import mutants
+from dojo_authoring.mutation.strength import mutants
 
 
 def changes(code):

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from dojo_authoring.preview import kata_page, on_page_markdown
+from dojo_notebooks.notebook import notebook_of
 from grader.course.catalog import Course
 from grader.drawing.statement import pictures
-from grader.extra.authoring.preview import kata_page, on_page_markdown
-from grader.extra.notebooks.notebook import notebook_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,11 +4,11 @@
 
 import pytest
 
+from dojo_authoring.verify import static_checks, time_limit
+from dojo_authoring.verify.katas import verify_course
+from dojo_authoring.verify.static_checks import unwritten
 from grader.course.catalog import Course
 from grader.course.files import parse
-from grader.extra.authoring.verify import static_checks, time_limit
-from grader.extra.authoring.verify.katas import verify_course
-from grader.extra.authoring.verify.static_checks import unwritten
 from grader.kata import KataError
 
 from .conftest import DOUBLE

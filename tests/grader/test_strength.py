@@ -6,13 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cases.generation import SEED
-from grader.cases.oracle import Oracle
-from grader.checks.base import PreparedKata
-from grader.course.catalog import Course, CourseError, find_course
-from grader.diagnosis.known_mistakes import MistakeOfKey
-from grader.edits.walk import FAMILIES
-from grader.extra.authoring.mutation.strength import (
+from dojo_authoring.mutation.strength import (
     FILE_NAME,
     EquivalentMutant,
     Mutant,
@@ -24,7 +18,13 @@ from grader.extra.authoring.mutation.strength import (
     verify_strength,
     write_page,
 )
-from grader.extra.authoring.verify.judged import recorded_mistakes
+from dojo_authoring.verify.judged import recorded_mistakes
+from grader.cases.generation import SEED
+from grader.cases.oracle import Oracle
+from grader.checks.base import PreparedKata
+from grader.course.catalog import Course, CourseError, find_course
+from grader.diagnosis.known_mistakes import MistakeOfKey
+from grader.edits.walk import FAMILIES
 from grader.worker.in_process import run_forked
 
 from .conftest import DOUBLE

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dojo_authoring.release.repository import core_files
+from dojo_authoring.verify.static_checks import unfinished, unkept_plans
 from grader.cli.console import kata_list
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.syllabus import CourseError, Effort, Plan, Syllabus, read_syllabus, to_text
-from grader.extra.authoring.release.repository import core_files
-from grader.extra.authoring.verify.static_checks import unfinished, unkept_plans
 
 ROOT = Path(__file__).parents[2]
 COURSE = Course(ROOT)

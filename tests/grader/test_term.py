@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import pytest
 from click.testing import CliRunner
 
-from grader.extra.kata import kata
+from grader.cli.kata import kata
 
 pytestmark = [
     pytest.mark.slow,

@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from dojo_classroom.collector import Collector
+from dojo_classroom.policy import Late, Policy, Terms
+from dojo_classroom.roster import read_roster
+from dojo_classroom.run import ClassRun
+from dojo_classroom.store import Store
+from dojo_classroom.student_reports import class_reports
+from dojo_classroom.times import of_worksheet
 from grader.course.catalog import CourseError
-from grader.extra.classroom.collector import Collector
-from grader.extra.classroom.policy import Late, Policy, Terms
-from grader.extra.classroom.roster import read_roster
-from grader.extra.classroom.run import ClassRun
-from grader.extra.classroom.store import Store
-from grader.extra.classroom.student_reports import class_reports
-from grader.extra.classroom.times import of_worksheet
 
 from .test_classroom import FakePool
 

@@ -21,15 +21,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from dojo_editor.tutor import command
+from dojo_page.judges import Judges
+from dojo_page.messages import Terms
 from grader.cli.grade import grade
 from grader.cli.options import GradeOptions
 from grader.course.catalog import Course
 from grader.course.files import text_of
 from grader.course.state import CourseState
 from grader.course.syllabus import to_text
-from grader.extra.page.judges import Judges
-from grader.extra.page.messages import Terms
-from grader.extra.tutor import command
 from grader.grading.grader import Grader
 from grader.worker.child.sandbox import landlock
 
@@ -39,7 +39,7 @@ pytest.importorskip("mcp", reason="the extra `tutor` is not installed")
 
 from mcp import Client, MCPError, StdioServerParameters
 
-from grader.extra.tutor import server
+from dojo_editor.tutor import server
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutor.md"
@@ -617,7 +617,7 @@ def test_a_course_without_assistants_has_no_server(course, monkeypatch):
 def test_without_the_sdk_the_command_says_what_to_install(course, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
-    monkeypatch.delitem(sys.modules, "grader.extra.tutor.server")
+    monkeypatch.delitem(sys.modules, "dojo_editor.tutor.server")
     monkeypatch.chdir(course.root)
     done = CliRunner().invoke(grade, ["mcp"])
     assert (done.exit_code, done.stderr) == (4, f"{command.MISSING}\n")

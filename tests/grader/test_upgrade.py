@@ -14,14 +14,14 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from dojo_page.workplace import History
+from dojo_show.demonstration import read_recording
 from grader import __version__, formats
 from grader.cli.grade import grade
+from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.state import BEST, CourseState
 from grader.errors import CourseError
-from grader.extra.kata import kata
-from grader.extra.page.workplace import History
-from grader.extra.show.demonstration import read_recording
 from grader.report import SCHEMA_VERSION, ReportError, from_json, to_json
 
 GOLDEN = Path(__file__).parent / "golden" / "0.1"

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
+from dojo_classroom.policy import Late, Override, Policy, Terms
+from dojo_classroom.times import HandedIn
+from grader.cli.kata import kata
 from grader.course.catalog import Course, KataError, read_kata_info
 from grader.course.submission import parse, read_submission
-from grader.extra.classroom.policy import Late, Override, Policy, Terms
-from grader.extra.classroom.times import HandedIn
-from grader.extra.kata import kata
 from grader.formats import terminal
 from grader.grading.grader import Grader
 from grader.reading.parts import written_answer

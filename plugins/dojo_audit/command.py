@@ -1,0 +1,133 @@
+"""Run `kata audit` and `kata import`: their options, progress, formats and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from dojo_audit import report
+from dojo_audit.audit import Auditor, Options
+from dojo_audit.homework import open_homework
+from dojo_audit.pool import Pool
+from dojo_audit.report import Audit
+from dojo_audit.writing import draft_mistakes, write_tests
+from grader.errors import CourseError, reason_of
+from grader.formats.account import one_line
+from grader.values.formatting import counted
+
+MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be shown or for a file
+WIDEST = 78  # characters of a line of progress
+
+
+def audit_homework(folder: Path, options: Options) -> int:
+    """Audit a homework and print or write the report. Return the exit code: 1 if too few are caught."""
+    for path in (options.output, options.tests_file, options.mistakes_file):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise CourseError(f"{path} cannot be written: no such folder.")
+    if options.submissions is not None and not options.submissions.exists():
+        raise CourseError(f"There is no folder or zip file {options.submissions}.")
+    homework = open_homework(folder, options.solution, options.tests, options.replaces)
+    progress, code = _Progress(), ""
+    with Pool(homework, options.isolation, options.at_once) as pool:
+        auditor = Auditor(pool, options, progress.say)
+        with _stoppable(auditor):
+            auditor.try_mutants()
+            if options.submissions is not None:
+                auditor.try_submissions(options.submissions)
+            code = write_tests(auditor, MOST_SHOWN if options.tests_file is None else MOST_TESTS)
+        audit = auditor.audit()
+        progress.end()
+        if options.tests_file is not None:
+            _write(options.tests_file, code)
+        if options.mistakes_file is not None:
+            _write(options.mistakes_file, draft_mistakes(audit.survivors, homework.sources))
+    _show(audit, options)
+    return _exit_code(audit, options)
+
+
+def import_homework(
+    root: Path,
+    track: str,
+    name: str,
+    folder: Path,
+    options: Options,
+    function: str | None,
+    title: str | None,
+    source: str | None,
+) -> None:
+    """Audit a homework, write a function of it into a course as the draft of a kata, and print what was
+    taken over. Raises CourseError, before anything is written, if that cannot be graded."""
+    from dojo_audit.drafting import exercise_of
+    from dojo_authoring.scaffold.imported import write_exercise
+
+    homework = open_homework(folder, options.solution, options.tests, options.replaces)
+    progress = _Progress()
+    with Pool(homework, options.isolation, options.at_once) as pool:
+        auditor = Auditor(pool, options, progress.say)
+        auditor.try_mutants()
+        exercise = exercise_of(auditor, function, title, source)
+        progress.end()
+    for path in write_exercise(root, track, name, exercise):
+        click.echo(f"wrote {path}")
+    calls = counted(len(exercise.calls), "call")
+    click.echo(f"taken over from {homework.label}: {calls} of `{exercise.function}`")
+    click.echo(report.headline(auditor.audit()))
+    for note in auditor.notes:
+        click.echo(f"note: {note}")
+
+
+@contextmanager
+def _stoppable(auditor: Auditor) -> Iterator[None]:
+    """Keep what was found when Ctrl-C is pressed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        auditor.is_whole = False
+        auditor.notes.append("Stopped. Run the same command again to go on.")
+
+
+class _Progress:
+    """One line on a terminal, which is written over; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self.is_shown = sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        if self.is_shown:
+            click.echo(f"\r{one_line(text, WIDEST):<{WIDEST}}", nl=False, err=True)
+
+    def end(self) -> None:
+        self.say("")
+        if self.is_shown:
+            click.echo("\r", nl=False, err=True)
+
+
+def _show(audit: Audit, options: Options) -> None:
+    if options.form == "terminal":
+        text = report.terminal(audit, options.names)
+    else:
+        text = report.FORMATS[options.form](audit)
+    if options.output is None:
+        click.echo(text, nl=False)
+        return
+    _write(options.output, text)
+    click.echo(report.headline(audit))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CourseError(f"{path} cannot be written: {reason_of(error)}.") from None
+
+
+def _exit_code(audit: Audit, options: Options) -> int:
+    """Return 1 if fewer are caught than `--at-least` asks for, if too few were tried to say, or if the audit
+    was stopped before its end."""
+    if options.at_least is None:
+        return 0
+    return 1 if audit.share is None or 100 * audit.share < options.at_least or not audit.is_whole else 0

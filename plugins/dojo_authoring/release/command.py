@@ -1,0 +1,171 @@
+"""`kata release`: write a student's repository, and the files that platforms such as Gradescope need."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from dojo_authoring.release import WORKFLOWS, keys
+from dojo_authoring.release.repository import (
+    SEALED,
+    classroom50_bundle,
+    core_files,
+    exercism_files,
+    gradescope_zip,
+    prairielearn_files,
+    read_sealed,
+    require_releasable,
+    student_files,
+    verifications,
+    write_release,
+)
+from dojo_authoring.verify.static_checks import todos_of_draft
+from grader.answer_keys.file import KeyUnusable
+from grader.cases.generation import SEED
+from grader.course import release_manifest
+from grader.course.catalog import Course, CourseError, KataInfo, is_release, shorten
+from grader.course.secret_seed import secret_seed
+from grader.course.state import renamed
+from grader.formats.account import points
+from grader.formats.gradescope import VISIBILITIES
+from grader.report_texts import listed
+from grader.values.formatting import counted
+
+
+class ReleaseBefore:
+    """The release that a folder holds already; its katas and options are the defaults of the next one.
+
+    The manifest may be a student's: unknown katas, hosts and values are as if they were not there.
+    """
+
+    def __init__(self, course: Course, folder: Path) -> None:
+        self.course = course
+        self.files = release_manifest.read_list(folder)
+        self.options = release_manifest.read_options(folder)
+
+    def katas(self, names: tuple[str, ...], remove: bool) -> tuple[list[KataInfo], bool]:
+        """Return the katas to release, and whether they are all of the course, now and next time."""
+        of_course = self.course.katas.values()
+        released = [one for one in of_course if f"exercises/{one.track}/{one.name}.py" in self.files]
+        is_all = bool(self.options.get("all")) if released else not names
+        if remove and names:
+            return keys.chosen_katas(self.course, names), False
+        if is_all:
+            return keys.chosen_katas(self.course, ()), True
+        return keys.chosen_katas(self.course, [*names, *(info.name for info in released)]), False
+
+    def hosts(self, hosts: tuple[str, ...], remove: bool) -> tuple[str, ...]:
+        """Return the hosts whose workflows are written, in the order of the registry."""
+        before = [host for host, file in WORKFLOWS.items() if f".github/workflows/{file}" in self.files]
+        wanted = {*hosts} if hosts and remove else {*hosts, *before}
+        return tuple(host for host in WORKFLOWS if host in (wanted or {next(iter(WORKFLOWS))}))
+
+    def number(self, name: str, default: int) -> int:
+        found = self.options.get(name)
+        return found if type(found) is int else default
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        found = self.options.get(name)
+        return next((choice for choice in choices if choice == found), choices[0])
+
+
+def release_course(
+    course: Course,
+    folder: Path,
+    names: tuple[str, ...],
+    seed: int | None,
+    hidden_seed: int | None,
+    hosts: tuple[str, ...],
+    sealed: Path | None,
+    secret: Path | None,
+    gradescope: Path | None,
+    visibility: str | None,
+    classroom50: Path | None,
+    prairielearn: Path | None,
+    exercism: Path | None,
+    library: str | None,
+    agents: bool | None,
+    remove: bool,
+    unverified: bool,
+) -> None:
+    """Write the repository and the hosts' files, and print what was written. Raises CourseError.
+
+    Gradescope and PrairieLearn, whose files students do not read, grade with cases from the course's secret
+    seed. With `hidden_seed` all hosts draw from that one, the workflow by a sealed key in the repository.
+    What is not said is as in the release before into the same folder.
+    """
+    _require_own_folder(folder)
+    before = ReleaseBefore(course, folder)
+    infos, is_all = before.katas(names, remove)
+    hosts = before.hosts(hosts, remove)
+    seed = before.number("seed", SEED) if seed is None else seed
+    visibility = visibility or before.choice("visibility", VISIBILITIES)
+    library = library or before.choice("library", ("numpy", "torch"))
+    agents = before.options.get("agents") is not False if agents is None else agents
+    require_releasable(course, infos, unverified)
+    secret_file = folder.with_name(f"{folder.name}.secret")
+    if sealed is None and hidden_seed is None and SEALED in before.files:
+        sealed, secret = folder / SEALED, secret or (secret_file if secret_file.is_file() else None)
+    try:
+        sealed_key = read_sealed(course, infos, sealed, secret)
+    except KeyUnusable as error:
+        again = " It is the one of the release before; seal another: --sealed FILE or --hidden-seed N."
+        raise CourseError(f"{error}{again if sealed == folder / SEALED else ''}") from None
+    seed_of_hosts = hidden_seed
+    if hidden_seed is None and (gradescope or prairielearn):
+        seed_of_hosts = secret_seed(course)
+    entries = [] if seed_of_hosts is None else list(keys.draw_entries(course, infos, seed_of_hosts))
+    if hidden_seed is not None and not sealed_key:
+        sealed_key = keys.sealed(entries, secret_file)
+        click.echo(
+            f"The workflow grades with hidden cases: its secret DOJO_SEAL is in {shorten(secret_file)}."
+        )
+    core = core_files(course, infos, seed, bool(sealed_key), library)
+    for_hosts = {**core, **keys.key_files(entries)}
+    for_public_hosts = core if hidden_seed is None else for_hosts
+    options = {"all": is_all, "hosts": list(hosts), "seed": seed, "visibility": visibility}
+    options |= {"library": library} if library != "numpy" else {}
+    options |= {} if agents else {"agents": False}
+    about: dict[str, object] = {"options": options, "verified": verifications(course, infos)}
+    if names_before := renamed(course):
+        about["renamed"] = names_before
+    files = student_files(course, core, infos, hosts, sealed_key, agents)
+    outcome = write_release(folder, files, **about)
+    made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
+    click.echo(f"{made} are in {shorten(folder)}.")
+    if kept := [info.name for info in infos if names and info.name not in names]:
+        click.echo(f"{', '.join(kept)}: kept from the release before; --remove takes out what is not named.")
+    for note in outcome.notes():
+        click.echo(note)
+    for info in infos:
+        for todo in todos_of_draft(course, info):
+            click.echo(f"note: {info.name}: {todo}")
+    if gradescope is not None:
+        keys.save(gradescope, gradescope_zip(for_hosts, visibility))
+        worth = points(sum(info.max_score for info in infos))
+        click.echo(f"Upload {shorten(gradescope)} to Gradescope, to an assignment of {worth} points.")
+    if classroom50 is not None:
+        for name, data in classroom50_bundle(for_public_hosts).items():
+            keys.save(classroom50 / name, data)
+        click.echo(f"Commit {shorten(classroom50)} as the assignment's autograder.")
+    images = ((prairielearn, prairielearn_files, for_hosts), (exercism, exercism_files, for_public_hosts))
+    for path, files_of, files in images:
+        if path is not None:
+            for name, data in files_of(course, files, infos).items():
+                keys.save(path / name, data)
+            click.echo(f"Build the image: docker build --tag {course.syllabus.slug} {shorten(path)}/image")
+
+
+def _require_own_folder(folder: Path) -> None:
+    """Raise CourseError for a folder with files that no release wrote. What is hidden may be there, such as
+    `.git`, and a text about the repository."""
+    if not folder.is_dir() or is_release(folder):
+        return
+    others = [name for name in sorted(os.listdir(folder)) if not name.startswith((".", "README", "LICENSE"))]
+    if others:
+        raise CourseError(
+            f"{shorten(folder)} is not empty and no release: it holds {listed(others[:3])}."
+            " Name a new folder, or one that a release wrote."
+        )

@@ -1,0 +1,92 @@
+"""`kata verify --points N`: check that a mistake gets the same points with the cases of many seeds.
+
+Every known mistake is judged in this process, with the checks and the cases of a grading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import click
+
+from dojo_authoring.parallel import for_each
+from dojo_authoring.verify.judged import judge_mistake
+from grader.cases.generation import SEED
+from grader.cases.oracle import Oracle
+from grader.checks.base import PreparedKata
+from grader.checks.builtin import checks_of
+from grader.course.catalog import Course, KataInfo
+from grader.course.known_solutions import Answers
+from grader.values.formatting import counted
+
+MOST_APART = 50  # hundredths between the points of one mistake under two seeds
+
+
+@dataclass
+class Seeds:
+    """The points and the failing checks of each mistake of a kata, under each seed."""
+
+    info: KataInfo
+    points: dict[str, list[int]] = field(default_factory=dict)
+    failing: dict[str, list[frozenset[str]]] = field(default_factory=dict)
+
+    @property
+    def far_apart(self) -> list[str]:
+        """The mistakes whose points differ by more than MOST_APART."""
+        return [name for name, found in self.points.items() if max(found) - min(found) > MOST_APART]
+
+    def reason(self, name: str) -> str:
+        """Return which checks fail under some seeds alone; else that the share of right cases differs."""
+        sets = self.failing[name]
+        differing = sorted(frozenset.union(*sets) - frozenset.intersection(*sets))
+        return (
+            f"fails under some seeds alone: {', '.join(differing)}" if differing else "other shares of cases"
+        )
+
+
+def verify_points(course: Course, names: tuple[str, ...], seeds: int) -> int:
+    """Judge every mistake under `seeds` seeds and print each whose points or failing checks differ; return 1
+    if the points of one differ by more than MOST_APART."""
+    infos = [course.kata_info(name) for name in names] or list(course.katas.values())
+    found = []
+    for _, result in for_each(course, [info for info in infos if not info.questions], _judge_kata, seeds):
+        found.append(result)
+        for line in _rows(result):
+            click.echo(line)
+    far = [f"{result.info.name}: {name}" for result in found for name in result.far_apart]
+    judged = sum(len(result.points) for result in found)
+    same = sum(len(set(points)) == 1 for result in found for points in result.points.values())
+    alike = sum(len(set(sets)) == 1 for result in found for sets in result.failing.values())
+    click.echo(
+        f"{counted(judged, 'mistake')} under {counted(seeds, 'seed')}: {same} with the same points, {alike}"
+        f" with the same failing checks, {len(far)} more than {MOST_APART / 100:g} points apart."
+    )
+    return 1 if far else 0
+
+
+def _rows(result: Seeds) -> list[str]:
+    """Return a line about each mistake whose points or failing checks differ, and one about the kata."""
+    rows = []
+    for name, points in result.points.items():
+        if len(set(points)) > 1 or len(set(result.failing[name])) > 1:
+            mark = "✗" if name in result.far_apart else " "
+            ends = f"{min(points) / 100:g} to {max(points) / 100:g}"
+            rows.append(f"{mark} {result.info.name}: {name}: {ends}; {result.reason(name)}")
+    apart = max((max(points) - min(points) for points in result.points.values()), default=0)
+    number = counted(len(result.points), "mistake")
+    return [*rows, f"{result.info.name:<30}{number:>14}, at most {apart / 100:g} points apart"]
+
+
+def _judge_kata(course: Course, info: KataInfo, seeds: int) -> Seeds:
+    kata, result = course.declaration(info), Seeds(info)
+    for seed in range(SEED, SEED + seeds):
+        oracle = Oracle(kata, course, info, seed, keeps=seed == SEED)
+        prepared = PreparedKata(info, kata, oracle, checks_of(kata, oracle))
+        answers = Answers(course, info, "mistakes")
+        for name in answers.names:
+            mistake = judge_mistake(prepared, answers, name)
+            if mistake is not None:
+                failing = frozenset(found.check.name for found in mistake.results if found.failures)
+                result.points.setdefault(name, []).append(mistake.points)
+                result.failing.setdefault(name, []).append(failing)
+    return result

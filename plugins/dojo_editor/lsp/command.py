@@ -1,0 +1,34 @@
+"""Serve an editor over standard input and output: `grade lsp`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from grader.cli.options import PASSED, GradeOptions
+from grader.course.catalog import CourseError, open_course
+
+MISSING = "The language server needs pygls, which is not installed: pip install 'pygls>=2.1'"
+BY_HAND = "An editor starts `grade lsp` and talks to it; docs/editors.md says how to set one up."
+
+
+def run_server(options: GradeOptions) -> int:
+    """Serve until the editor ends, and return the exit code. Raises CourseError if pygls is missing, or if
+    a person has started it in a terminal."""
+    if sys.stdin.isatty():
+        raise CourseError(BY_HAND)
+    if options.course:
+        open_course(options.course, options.exercises)  # raises CourseError before an editor waits for it
+    try:
+        from dojo_editor.lsp.server import new_server
+    except ModuleNotFoundError as missing:
+        if missing.name and missing.name.startswith(("grader", "dojo_")):
+            raise
+        raise CourseError(MISSING) from None
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # so that nothing else is printed between two answers
+    with TemporaryDirectory(prefix="decoder-dojo-") as folder:
+        new_server(options, Path(folder)).start_io(stdout=answers)
+    return PASSED

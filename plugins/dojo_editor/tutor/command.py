@@ -1,0 +1,45 @@
+"""Serve the course to an assistant: `grade mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+from dojo_page.judges import Judges
+from dojo_page.messages import Terms
+from grader.cli.options import NO_KATAS, PASSED, GradeOptions
+from grader.course.catalog import Course, CourseError
+from grader.course.syllabus import FILE
+
+MISSING = "The tutor needs the package mcp, which is not installed: pip install 'mcp>=2.3'"
+FORBIDDEN = f'This course allows no assistant: {FILE.as_posix()} says assistants = "none".'
+AT_A_TERMINAL = "An assistant starts this command and talks to it; docs/tutor.md says how. Ctrl-C ends it."
+
+
+def run_tutor(course: Course, options: GradeOptions) -> int:
+    """Serve until the client closes standard input, and return the exit code. Raises CourseError if the
+    course is empty or allows no assistant, or the SDK is missing."""
+    if not course.katas:
+        raise CourseError(NO_KATAS)
+    if course.syllabus.assistants == "none":
+        raise CourseError(FORBIDDEN)
+    try:
+        from dojo_editor.tutor.server import Tutor
+    except ModuleNotFoundError as missing:
+        if missing.name and missing.name.startswith(("grader", "dojo_")):
+            raise
+        raise CourseError(MISSING) from None
+    if sys.stdin.isatty():
+        click.echo(AT_A_TERMINAL, err=True)
+
+    async def serve() -> None:
+        judges = Judges(Terms.of(course, options))
+        try:
+            await Tutor(course, judges).server().run_stdio_async()
+        finally:
+            await judges.end()
+
+    asyncio.run(serve())
+    return PASSED
