@@ -1,8 +1,10 @@
-"""Compare the points of answers with the order in which a teacher puts them: benchmarks/ordered.toml.
+"""Compare the points of answers with those in a table, which stand there in the order in which a teacher puts
+the answers: benchmarks/ordered.toml.
 
 python benchmarks/ordered.py [KATA ...]
 
-A row for each answer, and at the end the pairs of one kata that stand the other way round.
+A row for each answer, and at the end the pairs of one kata that stand the other way round. It fails if an
+answer has other points than the table says, or if such a pair is not known to the table.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import sys
 import tomllib
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 from grader.course.catalog import open_course
 from grader.course.submission import Submission
@@ -20,28 +23,39 @@ ANSWERS = Path(__file__).with_suffix(".toml")
 CLOSE = 25  # hundredths by which a worse answer may have more
 
 
+class Judged(NamedTuple):
+    """An answer of the table, and its points in hundredths."""
+
+    step: int
+    name: str
+    points: int
+    above: list[str]
+
+
 def main(names: list[str]) -> int:
-    course = open_course(Path.cwd())
+    course = open_course(Path(__file__).resolve().parents[1])
     katas = tomllib.loads(ANSWERS.read_text(encoding="utf-8"))
     chosen = names or list(katas)
     grader, source = open_grader(course, [course.kata_info(name) for name in chosen], GraderSettings())
-    pairs, wrong = 0, []
+    pairs, inverted, other, unknown = 0, [], [], []
     print("| kata | step | answer | points |\n|---|---:|---|---:|")
     for name in chosen:
         info, found = course.kata_info(name), []
         for answer in katas[name]:
             score = grader.grade(Submission(info, answer["code"], f"{name}.py")).report.score
-            found.append((answer["step"], answer["name"], score))
+            found.append(Judged(answer["step"], answer["name"], score, answer.get("above", [])))
             print(f"| {name} | {answer['step']} | {answer['name']} | {score / 100:g} |", flush=True)
-        for first, second in combinations(found, 2):
-            better, worse = sorted((first, second))
-            pairs += better[0] < worse[0]
-            if better[0] < worse[0] and better[2] + CLOSE < worse[2]:
-                told = f"{worse[1]} ({worse[2] / 100:g}) above {better[1]} ({better[2] / 100:g})"
-                wrong.append(f"{name}: {told}")
+            if score != round(100 * answer["points"]):
+                other.append(f"{name}: {answer['name']} has {score / 100:g}, not {answer['points']:g} points")
+        for better, worse in combinations(sorted(found), 2):
+            pairs += better.step < worse.step
+            if better.step < worse.step and better.points + CLOSE < worse.points:
+                told = f"{worse.name} ({worse.points / 100:g}) above {better.name} ({better.points / 100:g})"
+                inverted.append(f"{name}: {told}")
+                unknown += [] if better.name in worse.above else [told]
     source.close()
-    print(f"\n{len(wrong)} of {pairs} pairs stand the other way round.", *wrong, sep="\n")
-    return 1 if wrong else 0
+    print(f"\n{len(inverted)} of {pairs} pairs stand the other way round.", *inverted, *other, sep="\n")
+    return 1 if other or unknown else 0
 
 
 if __name__ == "__main__":
