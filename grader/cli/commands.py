@@ -92,7 +92,7 @@ def next_(**options: Any) -> None:
 @of_katas
 def hint(names: tuple[str, ...], **options: Any) -> None:
     """Show the next hint for a kata."""
-    from grader.course.state import next_hint
+    from grader.course.hints import next_hint
 
     course, infos = _katas(names, options)
     click.echo(paragraphs(next_hint(course, _one("hint", course, infos)), columns()))

@@ -28,7 +28,7 @@ import click
 from grader.cli.options import GradeOptions, columns
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here
-from grader.course.state import note_for
+from grader.course.renaming import note_for
 from grader.course.torch_words import NAMES
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of

@@ -34,8 +34,10 @@ from grader.cli.options import PAGE, PASSED, GradeOptions
 from grader.cli.practice import confirmation, question
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here, text_of
+from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import one_way, other_way
-from grader.course.state import BEST, STUBS, next_hint, next_number, statement_of, stub_source
+from grader.course.renaming import statement_of
+from grader.course.stubs import BEST_COPIES, STUB_COPIES, stub_source
 from grader.course.submission import library_of
 from grader.course.torch_words import NAMES
 from grader.diagnosis.search_options import SearchOptions
@@ -149,7 +151,7 @@ class Loop:
         """Keep the stubs, and grade what was changed since it was graded, the current kata last."""
         for one in self.standings.values():
             if not one.mark:
-                self.versions.keep(STUBS, one.info, self.course.stub(one.info))
+                self.versions.keep(STUB_COPIES, one.info, self.course.stub(one.info))
         latest = self.current
         for one in list(self.standings.values()):
             if one.mark and one.changed and one.info != latest:
@@ -180,7 +182,7 @@ class Loop:
         info = next(info for info in self.course.katas.values() if self.course.stub(info) == path)
         self.standings[info.name] = standing(self.course, info, self.state.kata(info.name))
         self._turn(info)
-        best = ", u the best version" if self.versions.kept(BEST, info) else ""
+        best = ", u the best version" if self.versions.kept(BEST_COPIES, info) else ""
         self.say(f"{from_here(path)} is gone. x brings the stub back{best}.")
         self._show_keys()
 
@@ -331,7 +333,7 @@ class Loop:
 
     def statement(self) -> None:
         """Show the docstring of the file, or that of the stub if the file cannot be read."""
-        kept = self.versions.kept(STUBS, self.current) or b""
+        kept = self.versions.kept(STUB_COPIES, self.current) or b""
         found = (statement_of(source) for source in (text_of(self._path), kept.decode(errors="replace")))
         text = next(filter(None, found), f"{from_here(self._path)} has no docstring.")
         self.say(reflowed(harmless(text), self.view().width))
@@ -441,7 +443,7 @@ class Loop:
         return "" if self.course.syllabus.see else "The course has nothing to see."
 
     def undo(self) -> None:
-        self._bring_back(self.versions.kept(BEST, self.current), "The best version")
+        self._bring_back(self.versions.kept(BEST_COPIES, self.current), "The best version")
 
     def reset(self) -> None:
         """Bring back the stub, after a question unless there is no file."""
@@ -491,14 +493,14 @@ class Loop:
             self.say(confirmation(self.current, what, copy), *([copy] if copy else []))
 
     def not_better(self) -> str:
-        data = self.versions.kept(BEST, self.current)
+        data = self.versions.kept(BEST_COPIES, self.current)
         if data is None:
             return f"There is no copy of the best version of {self.current.name}."
         return f"{self.current.name} is the best version already." * self.versions.holds(self._path, data)
 
     def not_changed(self) -> str:
         """Return that the file is the stub, if it is; where no copy was kept, the key looks for the stub."""
-        data = self.versions.kept(STUBS, self.current)
+        data = self.versions.kept(STUB_COPIES, self.current)
         if data is None:
             same = self._path.exists() and not self.standings[self.current.name].mark
         else:

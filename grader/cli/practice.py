@@ -21,7 +21,8 @@ from grader.cli.options import PASSED, WRONG_INPUT, WrongInput, columns
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here, read_file, text_of
 from grader.course.known_solutions import other_ways
-from grader.course.state import REPLACED, CourseState, Versions, is_untouched, stub_source
+from grader.course.state import CourseState
+from grader.course.stubs import REPLACED_COPIES, Versions, is_untouched, stub_source
 from grader.course.submission import library_of
 from grader.errors import reason_of
 from grader.formats.account import paragraphs, words
@@ -148,7 +149,9 @@ def question(names: list[str], versions: Versions) -> str:
     many = f"{len(names)} katas ({shown})"
     which = names[0] if len(names) == 1 else many
     files = "A copy of your file" if len(names) == 1 else "Copies of your files"
-    return f"Bring back the stub of {which}? {files} will be in {from_here(versions.folder / REPLACED)}."
+    return (
+        f"Bring back the stub of {which}? {files} will be in {from_here(versions.folder / REPLACED_COPIES)}."
+    )
 
 
 def confirmation(info: KataInfo, what: str, copy: Path | None) -> str:

@@ -17,7 +17,8 @@ from grader.answer_keys.file import KeyUnusable, open_keyring
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import text_of
-from grader.course.state import BEST, CourseState, Versions, file_digest
+from grader.course.state import CourseState, file_digest
+from grader.course.stubs import BEST_COPIES, Versions
 from grader.course.submission import (
     Submission,
     SubmissionRejected,
@@ -226,7 +227,7 @@ class Session:
         known = self.state.kata(info.name)
         if report.score and report.score >= known.best:
             # without a known score, the one that is kept may be better
-            self.versions.keep(BEST, info, path, keeps_old=not known.digest)
+            self.versions.keep(BEST_COPIES, info, path, keeps_old=not known.digest)
         self.state.record(report, digest)
 
     def _grade(

@@ -11,8 +11,8 @@ from dojo_authoring.scaffold.writer import problem_with
 from dojo_authoring.verify.static_checks import place
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import parse, read
-from grader.course.state import STATEMENTS_FILE as RENAMED
-from grader.course.state import renamed
+from grader.course.renaming import RENAMED_FILE as RENAMED
+from grader.course.renaming import renamed
 from grader.course.syllabus import FILE
 
 

@@ -25,8 +25,8 @@ from dojo_classroom.task import FileVerdict, GraderOptions, LocalPool, Task
 from grader.answer_keys.file import has_keys
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.renaming import renamed
 from grader.course.secret_seed import secret_seed
-from grader.course.state import renamed
 from grader.formats.account import one_line, points
 from grader.values.formatting import counted
 

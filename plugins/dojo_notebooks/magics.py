@@ -89,7 +89,7 @@ class KataMagics(Magics):
     @line_magic
     def hint(self, line: str) -> None:
         """%hint NAME: print the next hint for a kata."""
-        from grader.course.state import next_hint
+        from grader.course.hints import next_hint
 
         course = _or_usage_error(_course)
         info = _or_usage_error(lambda: course.kata_info(line.strip()))

@@ -21,7 +21,7 @@ from dojo_page.toolbar import Toolbar
 from dojo_page.workplace import Key, Workplace, focus_on, leave_editor, listen, prefix
 from grader.course.catalog import KataInfo
 from grader.course.files import text_of
-from grader.course.state import STUBS
+from grader.course.stubs import STUB_COPIES
 from grader.errors import reason_of
 from grader.formats import account, pages
 from grader.grading.standings import Standing, first_needed, is_begun, next_kata, next_line, shown, standings
@@ -63,7 +63,7 @@ class KataView:
         self.prefix = prefix()
         self.is_begun = is_begun(info, self.document.path)
         if not place.state.kata(info.name).digest and not self.is_begun:
-            place.versions.keep(STUBS, info, self.document.path)
+            place.versions.keep(STUB_COPIES, info, self.document.path)
         self._build()
         self.keyboard = listen(self._keys(), IN_EDITOR)
         ui.timer(LOOK_SECONDS, self._look_outside)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from nicegui import html, ui
 from nicegui.events import ValueChangeEventArguments
 
-from grader.course.state import statement_of
+from grader.course.renaming import statement_of
 from grader.course.submission import SubmissionRejected, ask, encoded
 from grader.formats.account import MARKS, WRONG
 from grader.report import KataReport

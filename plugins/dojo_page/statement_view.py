@@ -11,7 +11,7 @@ from dojo_notebooks.notebook import to_markdown
 from dojo_page.formulas import SHAPE, as_html
 from dojo_page.workplace import Workplace, prefix
 from grader.course.catalog import KataInfo
-from grader.course.state import course_statement
+from grader.course.stubs import course_statement
 from grader.drawing import statement, svg
 from grader.grading.standings import first_needed
 

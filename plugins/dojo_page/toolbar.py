@@ -15,7 +15,8 @@ from dojo_page.messages import Dropped, Tried
 from dojo_page.workplace import Version, Workplace, focus_on, leave_editor
 from grader.course.catalog import KataInfo
 from grader.course.files import from_here
-from grader.course.state import BEST, next_hint, next_number, stub_source
+from grader.course.hints import next_hint, next_number
+from grader.course.stubs import BEST_COPIES, stub_source
 from grader.course.submission import SubmissionRejected, ask, encoded
 from grader.formats import account, pages
 from grader.report import KataReport
@@ -210,7 +211,7 @@ class Toolbar:
         shown.content = pages.fill(TEMPLATES / "diff.html", lines=lines)
 
     def best(self) -> None:
-        self._bring(self.place.versions.kept(BEST, self.info), "best version")
+        self._bring(self.place.versions.kept(BEST_COPIES, self.info), "best version")
 
     def ask_stub(self) -> None:
         self.asked.open()

@@ -24,7 +24,8 @@ from dojo_page.judges import Judges
 from dojo_show.demonstration import speech_in
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import Folder
-from grader.course.state import CourseState, Versions, put_aside
+from grader.course.state import CourseState, put_aside
+from grader.course.stubs import Versions
 from grader.report import KataReport, KataStatus
 
 MOST = 100  # versions of a file

@@ -12,7 +12,8 @@ from dojo_review.faults import Fault, choose
 from dojo_review.schedule import Outcome, in_words
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import text_of
-from grader.course.state import BEST, CourseState, KataState, Versions
+from grader.course.state import CourseState, KataState
+from grader.course.stubs import BEST_COPIES, Versions
 from grader.course.submission import SubmissionRejected, ask, decoded, encoded, parse
 from grader.formats import account
 from grader.formats.account import words
@@ -108,7 +109,7 @@ def answer_of(course: Course, info: KataInfo) -> str:
     state = CourseState(course)
     found, texts = standing(course, info, state.kata(info.name)), list[str]()
     with suppress(SubmissionRejected):
-        if kept := Versions(state.folder).kept(BEST, info):
+        if kept := Versions(state.folder).kept(BEST_COPIES, info):
             texts.append(decoded(kept, info.name))
     if found.state.status == "passed":  # a file that was changed since may still pass
         texts.insert(0 if found.mark == "passed" else len(texts), text_of(course.stub(info)))

@@ -20,7 +20,7 @@ from grader.cases import oracle
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.secret_seed import PLACE
-from grader.course.state import FOLDER
+from grader.course.state import STATE_FOLDER
 from grader.course.submission import read_submission
 from grader.grading import submission_run
 from grader.grading.grader import Grader
@@ -477,7 +477,7 @@ def _tiny_course_forgets(request):
     yield
     if "tiny_course" in request.fixturenames:
         root = request.getfixturevalue("tiny_course").root
-        shutil.rmtree(root / FOLDER, ignore_errors=True)
+        shutil.rmtree(root / STATE_FOLDER, ignore_errors=True)
         files = {**DOUBLE, **CENTER}.items()
         write_files(root, {name: text for name, text in files if name.startswith("exercises/")})
 

@@ -20,7 +20,8 @@ from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError
 from grader.course.files import NotReadable, read_file, safe_parts
-from grader.course.state import BEST, STUBS, CourseState, Versions, file_digest
+from grader.course.state import CourseState, file_digest
+from grader.course.stubs import BEST_COPIES, STUB_COPIES, Versions
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 
@@ -149,8 +150,8 @@ def test_what_is_remembered_is_not_read_from_elsewhere(tiny_course, tmp_path, ki
     info = tiny_course.kata_info("double")
     path = made(kind, tmp_path / "double.py")
     versions = Versions(tmp_path / ".dojo")
-    versions.keep(BEST, info, path)
-    assert versions.kept(BEST, info) is None
+    versions.keep(BEST_COPIES, info, path)
+    assert versions.kept(BEST_COPIES, info) is None
     assert file_digest(info, path) == ""
     state = CourseState(tiny_course)
     state.folder = tmp_path / "state"
@@ -195,8 +196,8 @@ def test_a_link_inside_of_what_is_remembered_is_not_followed(own, outside, inner
     (state.folder / inner).symlink_to(outside)
     (outside / "state.json").rename(outside / "double.py")
     versions, source = Versions(state.folder), own.stub(info).read_text()
-    versions.keep(STUBS, info, own.stub(info))
-    versions.keep(BEST, info, own.stub(info))
+    versions.keep(STUB_COPIES, info, own.stub(info))
+    versions.keep(BEST_COPIES, info, own.stub(info))
     with suppress(NotReadable):
         versions.replace(info, own.stub(info), b"x = 1")
     history = History(state.folder, "double")

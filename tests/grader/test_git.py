@@ -18,7 +18,8 @@ from dojo_classroom.collector import files_below
 from dojo_classroom.times import Commits
 from grader.course import git
 from grader.course.git import Allowance, NoAnswer, Refused, Repository
-from grader.course.state import CourseState, Versions, stub_source
+from grader.course.state import CourseState
+from grader.course.stubs import Versions, stub_source
 
 WHO = {f"GIT_{role}_{what}": "x@s.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 ORDINARY = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", **WHO}

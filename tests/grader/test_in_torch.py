@@ -18,15 +18,9 @@ from grader.cli.console import kata_list
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course.catalog import Course
-from grader.course.state import (
-    STUBS,
-    CourseState,
-    Versions,
-    file_digest,
-    is_untouched,
-    next_hint,
-    stub_source,
-)
+from grader.course.hints import next_hint
+from grader.course.state import CourseState, file_digest
+from grader.course.stubs import STUB_COPIES, Versions, is_untouched, stub_source
 from grader.course.submission import library_of, statement_of
 from grader.course.torch_words import shape_in_torch, statement_in_torch, stub_in_torch, text_in_torch
 from grader.grading import session
@@ -173,13 +167,13 @@ def test_the_stub_of_either_library_comes_from_the_one_that_was_kept(course):
     info, versions = course.kata_info("double"), Versions(CourseState(course).folder)
     stub = STUB
     course.stub(info).write_text(stub)
-    versions.keep(STUBS, info, course.stub(info))
+    versions.keep(STUB_COPIES, info, course.stub(info))
     assert stub_source(course, info, versions, "numpy") == stub.encode()
     assert stub_source(course, info, versions, "torch") == in_torch(stub).encode()
     course.stub(info).write_text(IN_TORCH)
     assert stub_source(course, info, versions) == in_torch(stub).encode()
     course.stub(info).write_text(in_torch(stub))
-    versions.keep(STUBS, info, course.stub(info))
+    versions.keep(STUB_COPIES, info, course.stub(info))
     assert stub_source(course, info, versions) == in_torch(stub).encode()
     assert stub_source(course, info, versions, "numpy") is None
 

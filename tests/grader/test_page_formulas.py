@@ -11,7 +11,7 @@ pytest.importorskip("nicegui", reason="the extra `page` is not installed")
 
 from dojo_page.formulas import Formula, NoFormula, as_html, as_table
 from grader.course.catalog import Course
-from grader.course.state import statement_of
+from grader.course.renaming import statement_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

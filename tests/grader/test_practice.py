@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.course.catalog import Course
-from grader.course.state import STUBS, CourseState, Versions, stub_source
+from grader.course.state import CourseState
+from grader.course.stubs import STUB_COPIES, Versions, stub_source
 
 WRONG = "def double(x):\n    return 3 * x\n"
 
@@ -22,7 +23,7 @@ def course(tmp_path, tiny_files, write):
 def stub(course):
     """The file of `double`, which is begun; its stub was kept."""
     path = course.stub(course.kata_info("double"))
-    Versions(CourseState(course).folder).keep(STUBS, course.kata_info("double"), path)
+    Versions(CourseState(course).folder).keep(STUB_COPIES, course.kata_info("double"), path)
     path.write_text(WRONG)
     return path
 
@@ -67,7 +68,7 @@ def test_each_stub_comes_back_or_is_told(course, stub, option):
 
 def test_a_file_that_cannot_be_written_keeps_no_other_from_coming_back(course, stub, monkeypatch):
     info, replace = course.kata_info("center"), Versions.replace
-    Versions(CourseState(course).folder).keep(STUBS, info, course.stub(info))
+    Versions(CourseState(course).folder).keep(STUB_COPIES, info, course.stub(info))
     course.stub(info).write_text("class Center:\n    scale = 1\n")
 
     def refuse_center(versions, info, path, data):

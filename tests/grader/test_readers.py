@@ -41,7 +41,7 @@ PLACES = {
     "grader/course/git": ("re", "any; a word of a command of ours, or a line of what Git says"),
     "grader/course/known_solutions": ("ast compile difflib exec re", COURSE),
     "grader/course/mistake_edits": ("ast difflib re", COURSE),
-    "grader/course/state": ("difflib", "the student's own command; 20,000 characters of a statement"),
+    "grader/course/renaming": ("difflib", "the student's own command; 20,000 characters of a statement"),
     "grader/course/syllabus": ("re", COURSE),
     "grader/course/torch_words": ("re", "any; a statement, or a report, which is bounded"),
     "grader/diagnosis/known_mistakes": ("compile re", JUDGE),

@@ -25,7 +25,7 @@ from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course import release_manifest
 from grader.course.catalog import Course
-from grader.course.state import note_for
+from grader.course.renaming import note_for
 
 from .conftest import CENTER, DOUBLE
 from .leaks import leaks

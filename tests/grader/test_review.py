@@ -16,7 +16,8 @@ from dojo_review.schedule import DAYS, Outcome, calendar, in_words
 from dojo_review.versions import tell_apart
 from grader.cli.grade import grade
 from grader.course.catalog import Course
-from grader.course.state import BEST, FILE, FOLDER, CourseState, Versions
+from grader.course.state import STATE_FILE, STATE_FOLDER, CourseState
+from grader.course.stubs import BEST_COPIES, Versions
 from grader.grading.session import open_grader
 
 pytestmark = pytest.mark.slow  # each judges an answer with its faults
@@ -189,7 +190,7 @@ def test_a_first_pass_in_a_year_that_no_clock_shows_makes_a_review_due(mine, day
 
 
 def test_the_state_of_an_older_grader_makes_reviews_due(mine):
-    path = mine.exercises.parent / FOLDER / FILE
+    path = mine.exercises.parent / STATE_FOLDER / STATE_FILE
     state = json.loads(path.read_text())
     for field in ("passed_on", "mistakes", "reviews", "review_on", "reviewed"):
         del state["katas"]["softmax"][field]
@@ -291,14 +292,14 @@ def test_the_file_of_the_student_is_untouched(mine, answers):
 
 def test_an_answer_that_is_gone_is_reviewed_from_its_best_copy(mine, monkeypatch):
     fault_of(monkeypatch, *SUM)
-    Versions(CourseState(mine).folder).keep(BEST, mine.kata_info("softmax"), file_of(mine))
+    Versions(CourseState(mine).folder).keep(BEST_COPIES, mine.kata_info("softmax"), file_of(mine))
     file_of(mine).unlink()
     assert review(mine, answers=["11", RIGHT]).output.startswith(OPENING)
 
 
 def test_an_answer_that_is_being_changed_is_reviewed_from_its_best_copy(mine, monkeypatch):
     fault_of(monkeypatch, *SUM)
-    Versions(CourseState(mine).folder).keep(BEST, mine.kata_info("softmax"), file_of(mine))
+    Versions(CourseState(mine).folder).keep(BEST_COPIES, mine.kata_info("softmax"), file_of(mine))
     file_of(mine).write_text(MINE.replace("keepdims=True )", "keepdims=False)"))
     assert review(mine, answers=["11", RIGHT]).output.startswith(OPENING)
 

@@ -15,7 +15,9 @@ import pytest
 from dojo_page.workplace import History
 from grader.course.catalog import Course
 from grader.course.files import Folder, replacing
-from grader.course.state import BEST, CourseState, KataState, Versions, file_digest, next_hint
+from grader.course.hints import next_hint
+from grader.course.state import CourseState, KataState, file_digest
+from grader.course.stubs import BEST_COPIES, Versions
 from grader.report import CheckReport, KataReport, Mistake
 
 RIGHT = "def double(x):\n    return x + x\n"
@@ -177,11 +179,11 @@ def test_hints_come_one_by_one_and_are_remembered(course, state):
 def test_a_version_is_kept_once_and_what_is_replaced_is_kept_too(course, state):
     info, versions = course.kata_info("double"), Versions(state.folder)
     path = course.stub(info)
-    assert versions.kept(BEST, info) is None
+    assert versions.kept(BEST_COPIES, info) is None
     path.write_text(RIGHT)
-    versions.keep(BEST, info, path)
+    versions.keep(BEST_COPIES, info, path)
     path.write_text("x = 1\n")
-    copy = versions.replace(info, path, versions.kept(BEST, info))
+    copy = versions.replace(info, path, versions.kept(BEST_COPIES, info))
     assert (path.read_text(), copy.read_text()) == (RIGHT, "x = 1\n")
 
 

@@ -20,7 +20,8 @@ from grader import __version__, formats
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course import release_manifest
-from grader.course.state import BEST, CourseState
+from grader.course.state import CourseState
+from grader.course.stubs import BEST_COPIES
 from grader.errors import CourseError
 from grader.report import SCHEMA_VERSION, ReportError, from_json, to_json
 
@@ -40,7 +41,7 @@ def kept(tmp_path, monkeypatch):
         shutil.copy(GOLDEN / file, tmp_path)
     release = tmp_path / "release"
     (release / ".dojo" / "history").mkdir(parents=True)
-    (release / ".dojo" / BEST).mkdir()
+    (release / ".dojo" / BEST_COPIES).mkdir()
     shutil.copy(GOLDEN / "state.json", release / ".dojo")
     shutil.copy(GOLDEN / "history.json", release / ".dojo" / "history" / "double.json")
     (release / "exercises" / "attention" / "double.py").write_text(BEGUN)
@@ -112,7 +113,7 @@ def test_a_student_who_upgrades_keeps_scores_hints_and_versions(kept):
 
 
 def test_a_lost_state_costs_no_copy_of_the_best_version(kept):
-    best = kept.release / ".dojo" / BEST / "double.py"
+    best = kept.release / ".dojo" / BEST_COPIES / "double.py"
     best.write_text("# ten points\n")
     (kept.release / ".dojo" / "state.json").write_text("{")
     half_right = BEGUN.replace("3 * x", "x + x")  # and does not refuse text

@@ -26,8 +26,8 @@ from grader.answer_keys.file import KeyUnusable
 from grader.cases.generation import SEED
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, is_release, shorten
+from grader.course.renaming import renamed
 from grader.course.secret_seed import secret_seed
-from grader.course.state import renamed
 from grader.formats.account import points
 from grader.formats.gradescope import VISIBILITIES
 from grader.report_texts import listed

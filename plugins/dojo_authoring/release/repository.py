@@ -31,10 +31,10 @@ import grader
 from dojo_authoring.release import WORKFLOWS, keys
 from dojo_authoring.verify.static_checks import described, require_verified
 from grader.answer_keys.file import VARIABLE, is_sealed, open_keyring
-from grader.course import release_manifest, state
+from grader.course import release_manifest, renaming
 from grader.course.catalog import Course, CourseError, KataInfo, is_release, shorten
 from grader.course.files import Folder, read_below, read_file, safe_parts, text_of
-from grader.course.state import stub_in
+from grader.course.stubs import stub_in
 from grader.course.submission import (
     SubmissionRejected,
     is_unwritten,
@@ -349,7 +349,7 @@ def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[st
     """Return the statements that were corrected since a student began, as files beside the student's code."""
     found = {}
     for name, data in files.items():
-        note = f"{name.removesuffix('.py')}{state.SUFFIX}"
+        note = f"{name.removesuffix('.py')}{renaming.STATEMENT_SUFFIX}"
         is_stub = name.startswith(release_manifest.OWN) and name.endswith(".py")
         is_new = before.get(name) not in (None, release_manifest.digest(data)) or note in before
         if not (is_stub and is_new) or _has_link(folder, name):
@@ -358,12 +358,12 @@ def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[st
             theirs = read_bytes(folder / name, name)
         except SubmissionRejected:
             continue
-        statement = state.statement_of(data.decode("utf-8", "replace"))
-        known = state.statement_of(theirs.decode("utf-8", "replace")) or ""
+        statement = renaming.statement_of(data.decode("utf-8", "replace"))
+        known = renaming.statement_of(theirs.decode("utf-8", "replace")) or ""
         is_begun = release_manifest.digest(theirs) not in (before.get(name), release_manifest.digest(data))
-        if is_begun and statement and state.is_changed(known, statement):
+        if is_begun and statement and renaming.is_changed(known, statement):
             kata = PurePosixPath(name).stem
-            found[note] = state.to_text(kata, statement, known).encode("utf-8", "replace")
+            found[note] = renaming.to_text(kata, statement, known).encode("utf-8", "replace")
     return found
 
 
@@ -374,7 +374,7 @@ def _moved(
     stubs = {PurePosixPath(name).stem: name for name in files if name.startswith(release_manifest.OWN)}
     found = {}
     for known in before:
-        name = known.replace(state.SUFFIX, ".py")
+        name = known.replace(renaming.STATEMENT_SUFFIX, ".py")
         old = PurePosixPath(name).stem
         new = str(renamed.get(old)) if isinstance(renamed, dict) else ""
         is_exercise = name.startswith(release_manifest.OWN) and name.endswith(".py")
@@ -382,8 +382,8 @@ def _moved(
             continue
         with suppress(SubmissionRejected):
             if release_manifest.digest(read_bytes(folder / name, name)) != before.get(name):
-                note = f"{name.removesuffix('.py')}{state.SUFFIX}"
-                found[note] = state.moved(old, new, stubs[new]).encode()
+                note = f"{name.removesuffix('.py')}{renaming.STATEMENT_SUFFIX}"
+                found[note] = renaming.moved(old, new, stubs[new]).encode()
     return found
 
 

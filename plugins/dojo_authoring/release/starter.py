@@ -23,7 +23,7 @@ from dojo_authoring.release.repository import (
 from grader.answer_keys.file import LEVEL, SUFFIX, repacked
 from grader.cli.practice import PACKAGE, SOLUTIONS
 from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo
-from grader.course.state import stub_in
+from grader.course.stubs import stub_in
 
 TEMPLATES = PACKAGE / "cli" / "templates"
 TASKS = TEMPLATES / "tasks.json"

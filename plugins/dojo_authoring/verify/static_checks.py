@@ -30,8 +30,8 @@ from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import parse, read, write_whole
 from grader.course.general_mistakes import GENERAL
 from grader.course.mistake_edits import read_edits
+from grader.course.renaming import RENAMED_FILE as RENAMED
 from grader.course.secret_seed import PLACE
-from grader.course.state import STATEMENTS_FILE as RENAMED
 from grader.errors import reason_of
 from grader.kata import Corner, Kata, KataError, Law
 from grader.plugins import COMMANDS_GROUP, ours

@@ -13,7 +13,9 @@ from dojo_editor.lsp.findings import WIDTH, Finding, case_of, name_of, names_in
 from dojo_editor.lsp.server import Exercise, ExerciseServer
 from dojo_page.messages import Tried
 from grader.course.files import write_whole
-from grader.course.state import CourseState, Versions, course_statement, next_hint, next_number
+from grader.course.hints import next_hint, next_number
+from grader.course.state import CourseState
+from grader.course.stubs import Versions, course_statement
 from grader.errors import reason_of
 from grader.formats import account
 from grader.formats.account import points

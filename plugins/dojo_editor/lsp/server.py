@@ -27,7 +27,8 @@ from dojo_page.messages import Terms, Verdict
 from grader.cli.options import GradeOptions
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.files import text_of
-from grader.course.state import STUBS, CourseState, Versions
+from grader.course.state import CourseState
+from grader.course.stubs import STUB_COPIES, Versions
 from grader.course.submission import MAX_BYTES
 from grader.errors import CourseError, KataError, NoSuchKata
 from grader.formats.account import points, sound
@@ -238,7 +239,7 @@ async def did_open(ls: ExerciseServer, params: types.DidOpenTextDocumentParams) 
     ls.exercises[exercise.uri] = exercise
     state = CourseState(exercise.course)
     if not state.kata(exercise.info.name).digest and not is_begun(exercise.info, exercise.path):
-        Versions(state.folder).keep(STUBS, exercise.info, exercise.path)
+        Versions(state.folder).keep(STUB_COPIES, exercise.info, exercise.path)
     ls.take(exercise, params.text_document.version)
     ls.check(exercise)
 

@@ -24,7 +24,9 @@ from dojo_page.judges import Judges
 from dojo_page.messages import Answer, Dropped, Tried, Verdict
 from grader.cli.console import kata_list, refusal_text, report_text
 from grader.course.catalog import Course, KataInfo
-from grader.course.state import CourseState, Versions, course_statement, next_hint
+from grader.course.hints import next_hint
+from grader.course.state import CourseState
+from grader.course.stubs import Versions, course_statement
 from grader.course.submission import SubmissionRejected, read_submission
 from grader.formats.terminal import DEFAULT
 from grader.grading.standings import after_single_pass, first_needed, next_line, shown, standings
