@@ -70,7 +70,7 @@ def _one(command: str, course: Course, infos: list[KataInfo]) -> KataInfo:
 @of_katas
 def list_(**options: Any) -> None:
     """List the katas and how far you are."""
-    from grader.cli.console import kata_list
+    from grader.cli.kata_list import kata_list
 
     click.echo(kata_list(opened(GradeOptions(**options)), width=columns()), nl=False)
 
@@ -157,7 +157,7 @@ def doctor(**options: Any) -> None:
 @click.option("--against", type=click.Path(path_type=Path), help="Compare with this release.")
 def protect(against: Path | None, **options: Any) -> None:
     """List what was changed in a release, or added to it."""
-    from grader.cli.console import append_to_summary
+    from grader.cli.output import append_to_summary
     from grader.course.release_manifest import differences
 
     found = differences(opened(GradeOptions(**options)).root, against)

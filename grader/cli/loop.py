@@ -16,22 +16,13 @@ from pathlib import Path
 
 import click
 
-from grader.cli.console import (
-    POLL_SECONDS,
-    Progress,
-    SavedFiles,
-    bar,
-    error_text,
-    kata_list,
-    linked,
-    milestones,
-    note_text,
-    view_of,
-    welcome,
-)
+from grader.cli.console import error_text, linked, milestones, note_text, view_of
+from grader.cli.kata_list import bar, kata_list, welcome
 from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
 from grader.cli.options import PAGE, PASSED, GradeOptions
 from grader.cli.practice import confirmation, question
+from grader.cli.progress import Progress
+from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here, text_of
 from grader.course.hints import next_hint, next_number

@@ -12,17 +12,11 @@ from types import MappingProxyType
 
 import click
 
-from grader.cli.console import (
-    POLL_SECONDS,
-    Console,
-    ReportOutput,
-    SavedFiles,
-    linked,
-    milestones,
-    view_of,
-    welcome,
-)
+from grader.cli.console import Console, linked, milestones, view_of
+from grader.cli.kata_list import welcome
 from grader.cli.options import FAILED, NO_KATAS, PASSED, UNGRADABLE, GradeOptions, columns
+from grader.cli.output import ReportOutput
+from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected, is_notebook, katas_in

@@ -20,8 +20,8 @@ from dojo_review.laws import (
     versions_of,
 )
 from dojo_review.review import Unsuitable, answer_of, require_passes
-from grader.cli.console import Progress
 from grader.cli.options import FAILED, PASSED, GradeOptions, columns
+from grader.cli.progress import Progress
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import Folder, from_here, read_below, read_file
 from grader.course.state import CourseState

@@ -154,7 +154,7 @@ ELSEWHERE = {
     "cli/keyboard.py": "asks how wide the terminal is",
     "cli/loop.py": "opens an editor",
     "cli/options.py": "asks how wide the terminal is",
-    "cli/console.py": "writes the files that the command line names",
+    "cli/output.py": "writes the files that the command line names",
     "dojo_page/command.py": OWN_FOLDER + ", for the browser that it starts",
     "dojo_classroom/regrade.py": OWN_FOLDER + ", from the course's own repository",
     "cli/practice.py": "reads the solutions in the installed wheel",

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from dojo_authoring.release import starter
 from dojo_authoring.verify.static_checks import write_record
-from grader.cli.console import kata_list
 from grader.cli.grade import grade
 from grader.cli.kata import kata
+from grader.cli.kata_list import kata_list
 from grader.course.catalog import Course
 from grader.course.hints import next_hint
 from grader.course.state import CourseState, file_digest

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.cli.console import Console, ReportOutput
+from grader.cli.console import Console
 from grader.cli.grade import grade
+from grader.cli.output import ReportOutput
 from grader.formats.lines import BEGINS, render
 from grader.formats.terminal import View
 from grader.report import CheckReport, KataReport, Mistake, Place, Report

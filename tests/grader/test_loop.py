@@ -15,11 +15,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.cli import console
 from grader.cli import loop as loop_module
-from grader.cli.console import SavedFiles, kata_list
+from grader.cli.kata_list import kata_list
 from grader.cli.keyboard import footer, help_text
 from grader.cli.loop import KEYS, Loop
+from grader.cli.progress import progress_line
+from grader.cli.saved_files import SavedFiles
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
 from grader.formats.terminal import View
@@ -225,8 +226,8 @@ def test_a_kata_that_passed_stays_passed_while_it_is_practised(run, save, course
 
 
 def test_a_file_that_is_deleted_is_noticed_and_comes_back(run, save, course, monkeypatch):
-    monkeypatch.setattr(console, "GONE_SECONDS", 0.0)
-    monkeypatch.setattr(console, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("grader.cli.saved_files.GONE_SECONDS", 0.0)
+    monkeypatch.setattr("grader.cli.saved_files.LOOK_SECONDS", 0.0)
     path = course.stub(course.kata_info("double"))
     told = run(save(RIGHT), lambda: path.unlink(), None, "u", None, lambda: path.unlink(), None, "x", None)
     assert (
@@ -309,12 +310,12 @@ def test_c_copies_the_failing_call_by_osc_52(run, save):
 
 def test_progress_says_kata_check_and_time_and_how_to_stop_what_takes_long():
     claim = "Every entry equals the reference."
-    assert console.progress_line("double", claim, 0.2, 0.2, 80) == f"double … {claim}"
-    assert console.progress_line("double", claim, 9.1, 5.9, 80) == f"double … 9 s {claim}"
-    text = console.progress_line("double", claim, 9.1, 6.0, 60)
+    assert progress_line("double", claim, 0.2, 0.2, 80) == f"double … {claim}"
+    assert progress_line("double", claim, 9.1, 5.9, 80) == f"double … 9 s {claim}"
+    text = progress_line("double", claim, 9.1, 6.0, 60)
     assert text.startswith("double … 9 s An endless loop? Esc stops it. Every")
     assert len(text) < 60
-    assert console.progress_line("double", "", 0.0, 0.0, 80) == "double …"
+    assert progress_line("double", "", 0.0, 0.0, 80) == "double …"
 
 
 def test_a_file_that_needs_pytorch_makes_the_loop_begin_anew(run, save, monkeypatch):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from grader.cli.console import ReportOutput
+from grader.cli.output import ReportOutput
 from grader.course.catalog import CourseError
 from grader.formats import documents
 from grader.report import CheckReport, KataReport, Report

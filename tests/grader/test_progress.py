@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli.console import kata_list, welcome
+from grader.cli.kata_list import kata_list, welcome
 from grader.course.catalog import Course, read_kata_info
 from grader.course.state import CourseState, KataState, file_digest
 from grader.grading import standings

@@ -12,8 +12,8 @@ from dojo_authoring.scaffold.writer import with_kata, write_kata
 from dojo_authoring.verify import static_checks
 from dojo_authoring.verify.katas import verify_course
 from dojo_authoring.verify.seeds import verify_right_answers
-from grader.cli.console import kata_list
 from grader.cli.kata import kata as run_kata
+from grader.cli.kata_list import kata_list
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import read_submission
 from grader.grading.grader import Grader

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from dojo_authoring.release.repository import core_files
 from dojo_authoring.verify.static_checks import unfinished, unkept_plans
-from grader.cli.console import kata_list
 from grader.cli.grade import grade
+from grader.cli.kata_list import kata_list
 from grader.course.catalog import Course
 from grader.course.syllabus import CourseError, Effort, Plan, Syllabus, read_syllabus, to_text
 

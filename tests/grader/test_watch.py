@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from grader.cli import run as run_module
-from grader.cli.console import Console, ReportOutput, SavedFiles
+from grader.cli.console import Console
+from grader.cli.output import ReportOutput
 from grader.cli.run import watch
+from grader.cli.saved_files import SavedFiles
 from grader.course.catalog import Course
 from grader.formats.terminal import View
 from grader.grading.session import open_session
@@ -36,7 +38,7 @@ def run(course, monkeypatch, capsys):
             path.write_text(left.pop(0))
 
         monkeypatch.setattr(run_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
-        monkeypatch.setattr("grader.cli.console.PAUSE", 0)
+        monkeypatch.setattr("grader.cli.saved_files.PAUSE_SECONDS", 0)
         console = Console(ReportOutput((form,), None), 1, View())
         with open_session(course, [(info, path)]) as session:
             assert watch(session, [(info, path)], console, 0.0) == 0
@@ -63,7 +65,7 @@ def test_a_burst_of_saves_is_one_save(tmp_path, monkeypatch):
     file.write_text("1")
     saved, texts = SavedFiles([file]), ["123", "1234"]
     monkeypatch.setattr(
-        "grader.cli.console.time.sleep", lambda _: file.write_text(texts.pop(0)) if texts else None
+        "grader.cli.saved_files.time.sleep", lambda _: file.write_text(texts.pop(0)) if texts else None
     )
     file.write_text("12")
     assert (saved.take(), texts) == ([file], [])

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli import options
-from grader.cli.console import kata_list, welcome
 from grader.cli.grade import grade
+from grader.cli.kata_list import kata_list, welcome
 from grader.cli.keyboard import help_text
 from grader.cli.loop import KEYS
 from grader.course.catalog import open_course

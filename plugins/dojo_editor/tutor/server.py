@@ -22,7 +22,8 @@ from pydantic import Field
 import grader
 from dojo_page.judges import Judges
 from dojo_page.messages import Answer, Dropped, Tried, Verdict
-from grader.cli.console import kata_list, refusal_text, report_text
+from grader.cli.console import refusal_text, report_text
+from grader.cli.kata_list import kata_list
 from grader.course.catalog import Course, KataInfo
 from grader.course.hints import next_hint
 from grader.course.state import CourseState
