@@ -35,14 +35,9 @@ from grader.grading.easier_case import MOST_TRIES, EasierCases, Retry
 from grader.grading.missing_return import MissingReturn, missing_return, reported_once
 from grader.grading.report_builder import Told, as_check, as_repair, in_torch, shown
 from grader.grading.snippet import Signatures, signatures_of
-from grader.grading.submission_run import (
-    JudgedSubmission,
-    JudgingStopped,
-    WorkerReader,
-    judge_submission,
-    limited,
-)
+from grader.grading.submission_run import JudgedSubmission, WorkerReader, judge_submission
 from grader.kata import Kata, Library, hundredths
+from grader.processes.limits import JudgingStopped, limited
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Provenance
 from grader.report_texts import bounded, with_places
 from grader.worker.fork_server import WorkerFactory

@@ -16,7 +16,8 @@ from grader.course.catalog import Course
 from grader.course.submission import Submission
 from grader.grading import submission_run
 from grader.grading.grader import Grader
-from grader.grading.submission_run import MEMORY, JudgingStopped, limited
+from grader.processes import limits
+from grader.processes.limits import MEMORY, JudgingStopped, limited
 
 PREFIXES = {
     "tests/katas/attention/test_copy.py": '''
@@ -61,7 +62,7 @@ def spin():
 
 
 def test_a_limit_holds_whose_first_exception_is_swallowed(monkeypatch):
-    monkeypatch.setattr(submission_run, "AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(limits, "AGAIN_SECONDS", 0.05)
     swallowed = []
 
     def judge():
@@ -78,7 +79,7 @@ def test_a_limit_holds_whose_first_exception_is_swallowed(monkeypatch):
 
 
 def test_an_exception_that_python_ignores_is_raised_again_and_not_printed(monkeypatch):
-    monkeypatch.setattr(submission_run, "AGAIN_SECONDS", 60.0)
+    monkeypatch.setattr(limits, "AGAIN_SECONDS", 60.0)
     printed, collected = [], []
     monkeypatch.setattr(sys, "unraisablehook", printed.append)
 

@@ -9,7 +9,7 @@ from types import FrameType
 from dojo_authoring.verify.static_checks import files_of, place
 from grader.course.catalog import Course, KataInfo
 from grader.course.mistake_edits import read_edits
-from grader.grading.submission_run import time_limit
+from grader.processes.limits import time_limit
 
 LONGEST = 120.0  # seconds of CPU time for drawing the cases and asking the reference, and for each mistake
 
