@@ -32,13 +32,13 @@ from grader.checks.runner import CheckResult, Failure, judge_case
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission
-from grader.formats import account
 from grader.formats.account import is_whole
 from grader.grading.easier_case import OneCase
 from grader.grading.grader import Grader
 from grader.grading.report_builder import as_check
 from grader.grading.snippet import signatures_of
 from grader.report import CheckReport
+from grader.texts.wrapping import code_lines
 from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import describe, show
 from grader.worker.child.executor import load_module, seed_random_numbers
@@ -98,7 +98,7 @@ def printed_by(code: str | ast.Module, kata: str, source: str, seed: int = 0) ->
 
 def as_printed(told: CheckReport) -> str:
     """Return the call of a check as the terminal prints it."""
-    return "\n".join(line[4:] for line in account.code_lines(told.call, 80, " " * 4))
+    return "\n".join(line[4:] for line in code_lines(told.call, 80, " " * 4))
 
 
 def entry(value: Any, place: str) -> Any:

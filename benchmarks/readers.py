@@ -20,7 +20,7 @@ from typing import Any
 from dojo_classroom import platform_filenames as names
 from grader.course.files import safe_parts
 from grader.reading.source import LARGEST, MAX_BYTES, Refused, source_text
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 from grader.worker.reader import SECONDS, Reader
 
 KATA = {

@@ -31,6 +31,7 @@ from grader.course.submission import parse
 from grader.formats import account, terminal
 from grader.grading.grader import Grader
 from grader.report import KataReport
+from grader.texts.wrapping import code_lines
 from grader.worker.fork_server import WorkerFactories
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,7 +60,7 @@ def measured(report: KataReport, mistake: str, source: str) -> Measured:
     check = account.told(report).check if account.wrong(report) else None
     runs, is_said = None, False
     if check and check.call and account.told(report).shows_call:
-        printed = account.code_lines(check.call, terminal.DEFAULT.width, " " * 4)
+        printed = code_lines(check.call, terminal.DEFAULT.width, " " * 4)
         is_whole = "\n".join(printed) in "\n".join(lines)
         runs = is_whole and _runs(check.call, report.name, source, check.message)
         is_said = bool(check.snippet) and account.not_whole(check, report.name) in " ".join(

@@ -1,7 +1,7 @@
 """The report of a grading, which every report format reads.
 
 Points are whole hundredths. `from_json` reads what `to_json` wrote, so a saved report can be rendered later
-without grading again. A field is declared once: its type says how long a text may be (`grader.report_texts`
+without grading again. A field is declared once: its type says how long a text may be (`grader.texts.bounds`
 shortens it), and how it is saved and read.
 """
 

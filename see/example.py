@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dojo_show.tracing import Array
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 
 from .stack import D_MODEL, printed_inputs
 

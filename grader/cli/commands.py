@@ -29,7 +29,8 @@ from grader.cli.options import (
 )
 from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
-from grader.formats.account import one_line, paragraphs
+from grader.texts.escaping import one_line
+from grader.texts.wrapping import paragraphs
 
 Function = Callable[..., None]
 

@@ -18,11 +18,11 @@ from grader.course.files import from_here
 from grader.course.renaming import note_for
 from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
-from grader.formats.account import paragraphs
 from grader.formats.terminal import View
 from grader.plugins import PARTS_GROUP, PartMissing, load
 from grader.report import KataReport, Report
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.wrapping import paragraphs
 
 SHOWN_EVERY = 20  # candidates of a search
 

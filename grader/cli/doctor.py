@@ -15,9 +15,9 @@ from grader.cli.keyboard import command, has_keyboard
 from grader.cli.options import GradeOptions, columns
 from grader.course.catalog import Course
 from grader.course.state import CourseState
-from grader.formats.account import words
 from grader.grading.session import DeviceMissing, require_library
 from grader.report import Isolation
+from grader.texts.wrapping import words
 from grader.worker.client import START_SECONDS, RemoteStudent, WorkerLost
 from grader.worker.fork_server import open_source
 

@@ -7,8 +7,8 @@ import os
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import from_here
 from grader.course.torch_words import NAMES
-from grader.formats.account import paragraphs, words
 from grader.grading.standings import Standing, listed, matches, standings
+from grader.texts.wrapping import paragraphs, words
 
 KATA_SIGNS = {"passed": "✓", "begun": "▸", "": "·"}
 LEGEND = ("· not started", "▸ begun", "✓ passed")

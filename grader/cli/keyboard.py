@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from grader.formats.account import words
+from grader.texts.wrapping import words
 
 END = "\x04"  # Ctrl-D, or the end of the input
 ESCAPE, ENTER, DELETE = "\x1b", ("\n", "\r"), ("\x7f", "\b")

@@ -34,7 +34,6 @@ from grader.course.torch_words import NAMES
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal
-from grader.formats.account import paragraphs, reflowed, words
 from grader.formats.terminal import View
 from grader.grading.grader import Graded
 from grader.grading.session import Session, lacks_library, open_session
@@ -49,7 +48,8 @@ from grader.grading.standings import (
     standings,
 )
 from grader.report import KataReport
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.wrapping import paragraphs, reflowed, words
 from grader.worker.client import Outdated
 
 SILENT_SECONDS = 0.5  # of a search, before it is told

@@ -20,7 +20,6 @@ from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError, reason_of
 from grader.formats import Detail
-from grader.formats.account import one_line, paragraphs
 from grader.plugins import (
     COMMANDS_GROUP,
     PartMissing,
@@ -32,7 +31,8 @@ from grader.plugins import (
     ours,
     parts_told,
 )
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless, one_line
+from grader.texts.wrapping import paragraphs
 
 if TYPE_CHECKING:
     from grader.grading.session import GraderSettings

@@ -17,10 +17,10 @@ import click
 from grader.course.catalog import CourseError
 from grader.errors import reason_of
 from grader.formats import NAMES as FORMATS
-from grader.formats import Document, account, documents, terminal
-from grader.formats.account import in_markdown
+from grader.formats import Document, documents, terminal
 from grader.plugins import PluginFailed
 from grader.report import Report
+from grader.texts.escaping import in_markdown, one_line
 
 SUMMARY_CHANNEL = "GITHUB_STEP_SUMMARY"
 MOST_SUMMARY_LINES = 100
@@ -95,7 +95,7 @@ class ReportOutput:
 
     def _leave_out(self, form: str, document: Document, report: Report) -> None:
         """Say why a document is not written, and delete the one of a run before."""
-        why = " ".join(account.one_line(kata.message) for kata in report.katas if kata.unread)
+        why = " ".join(one_line(kata.message) for kata in report.katas if kata.unread)
         click.echo(f"`{form}` writes no {document.file}, where the points would be 0: {why}", err=True)
         if self.output is not None:
             with suppress(OSError):

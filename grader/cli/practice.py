@@ -25,8 +25,8 @@ from grader.course.state import CourseState
 from grader.course.stubs import REPLACED_COPIES, Versions, is_untouched, stub_source
 from grader.course.submission import library_of
 from grader.errors import reason_of
-from grader.formats.account import paragraphs, words
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.wrapping import paragraphs, words
 
 RULE = " │ "  # between two columns
 WIDE = 120  # columns of a terminal in which two files fit side by side

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import click
 
-from grader.formats.account import one_line
+from grader.texts.escaping import one_line
 
 SHOWN_SECONDS = 0.3  # between two states of a progress line
 LONG_SECONDS = 6.0  # of one check, until the key that stops it is shown

@@ -20,13 +20,14 @@ from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected, is_notebook, katas_in
-from grader.formats.account import one_line, paragraphs
 from grader.grading.grader import Graded, isolation_of
 from grader.grading.session import Session, open_session, require_library
 from grader.grading.standings import after_single_pass, first_needed, is_begun
 from grader.plugins import PARTS_GROUP, load
 from grader.report import Isolation, KataReport, Report
-from grader.report_texts import bounded
+from grader.texts.bounds import bounded
+from grader.texts.escaping import one_line
+from grader.texts.wrapping import paragraphs
 from grader.worker.client import Outdated
 
 

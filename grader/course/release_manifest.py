@@ -16,7 +16,7 @@ from typing import Any
 from grader.course.catalog import MANIFEST, CourseError, is_release
 from grader.course.files import read_file, safe_parts
 from grader.errors import too_new
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 
 NAME, VERSION = MANIFEST, 1
 DAMAGED = f"{NAME} is damaged: restore it from the release."

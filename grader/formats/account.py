@@ -1,121 +1,16 @@
 """Describe checks and katas in plain text, with the same facts in the same order as in the terminal.
 
 Each format escapes these texts for its own host.
-
-Escape texts of a submission for Markdown and logs; Jinja2 escapes those of pages.
-
-An error message comes from the code that raised it, so it may contain markup that ends a table or opens a
-tag. Every format escapes such texts here. `report_texts` has already made invisible characters visible.
-
-Wrap texts at words; a word that is longer than a line keeps whole, so that it can be copied.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, replace
 
 from grader.report import CheckReport, CheckStatus, KataReport, KataStatus, Part, Place
-from grader.report_texts import harmless
-
-WORD = re.compile(r"([ \t\n\r\f\v]*)([^ \t\n\r\f\v]+)")  # after the gap before it; a no-break space is no gap
-
-
-def words(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """Return the lines of a paragraph: `first` before the first one, `rest`, or else the same, before the
-    others. The standard library's `textwrap` takes milliseconds to import."""
-    lead = first if rest is None else rest
-    lines: list[str] = []
-    line, is_empty = first, True
-    for gap, word in WORD.findall(text):
-        if not is_empty and len(line) + len(gap) + len(word) > width:
-            lines.append(line)
-            line, gap = lead, ""
-        line, is_empty = line + " " * len(gap) + word, False
-    return lines if is_empty else [*lines, line]
-
-
-def paragraphs(text: str, width: int) -> str:
-    """Return a text with every line that is too long wrapped, and indented as it was."""
-    return "\n".join(part for line in text.split("\n") for part in _line(line, width))
-
-
-def reflowed(text: str, width: int) -> str:
-    """Return a text whose paragraphs are wrapped anew if a line of it is too long; indented lines stay."""
-    if max(map(len, text.split("\n"))) <= width:
-        return text
-    lines: list[str] = []
-    for line in text.split("\n"):
-        goes_on = line and lines and lines[-1] and not line[0].isspace() and not lines[-1][0].isspace()
-        lines[-1:] = [f"{lines[-1]} {line}"] if goes_on else [*lines[-1:], line]
-    return paragraphs("\n".join(lines), width)
-
-
-def _line(line: str, width: int) -> list[str]:
-    if len(line) <= width:
-        return [line]
-    return words(line.strip(), width, line[: len(line) - len(line.lstrip())])
-
-
-CUT = " …"
-#: Characters with a meaning in Markdown or in a host's dialect of it; `@` mentions people, `#` issues.
-MARKUP = re.compile(r"[\\`*_\[\]#|~@$]")
-
-
-def plain(text: str, limit: int = 0) -> str:
-    """Return the text made `harmless`, cut at `limit` characters if that is not 0."""
-    if limit:
-        text = text[: 2 * limit + 2]  # `harmless` merges at most two characters into one
-    shown = harmless(text)
-    return shown if not limit or len(shown) <= limit else shown[: max(limit - len(CUT), 0)].rstrip() + CUT
-
-
-def sound(text: str) -> str:
-    """Replace lone surrogates, which a submission can create but UTF-8 cannot encode."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def one_line(text: str, limit: int = 0) -> str:
-    """Return the text on one line, cut at `limit` characters if that is not 0."""
-    return plain(" ".join(plain(text).split()), limit)
-
-
-def logged(text: str, limit: int = 0) -> str:
-    """Return the text with `| ` before each line, so that a runner reads no line of its log as a command."""
-    return "\n".join(f"| {line}" for line in plain(text, limit).splitlines())
-
-
-def quoted(text: str) -> list[str]:
-    """Return the lines of the text, indented and with `| ` before each, for a terminal."""
-    return [f"      | {line}" for line in harmless(text).splitlines()]
-
-
-def in_markdown(text: str, limit: int = 0) -> str:
-    """Return the text escaped for a paragraph or a table cell in Markdown."""
-    escaped = html.escape(one_line(text, limit), quote=False)
-    return MARKUP.sub(lambda mark: f"&#{ord(mark.group())};", escaped.replace("&", "\0")).replace("\0", "&")
-
-
-def fenced(text: str, limit: int = 0) -> str:
-    """Return the text as a Markdown code block whose fence is longer than any run of backticks in it."""
-    block = plain(text, limit)
-    longest = max((len(run) for run in re.findall("`+", block)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{block}\n{fence}"
-
-
-def points(hundredths: int) -> str:
-    """Return hundredths of points as text without trailing zeros: `3`, `0.5`, `1234.25`."""
-    whole, rest = divmod(abs(hundredths), 100)
-    text = f"{whole}.{rest:02d}".rstrip("0").rstrip(".")
-    return f"-{text}" if hundredths < 0 else text
-
-
-def number(hundredths: int) -> int | float:
-    """Return hundredths of points as a number for JSON, which is an integer if the points are whole."""
-    return hundredths // 100 if hundredths % 100 == 0 else hundredths / 100
-
+from grader.texts.escaping import CUT_MARK
+from grader.texts.wrapping import code_lines
 
 SAYS = {
     "not_started": "Not started yet.",
@@ -123,14 +18,19 @@ SAYS = {
     "error": "This file could not be graded.",
 }
 WRONG: frozenset[CheckStatus] = frozenset({"failed", "error", "timeout"})
-MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}  # others get a red cross in HTML
-LONGEST = 20_000  # the most characters of one text in HTML
-PAGE = 88  # the most characters of a line of code on a page
-DRAWN = 76  # the most characters of a line of a drawing
-WIDEST = 24  # the most characters of a column of names
-LINE = re.compile(r"\bline (\d{1,6})\b")
+STATUS_MARKS = {
+    "passed": "✓",
+    "skipped": "·",
+    "not_started": "·",
+    "waiting": "…",
+}  # others get a red cross in HTML
+LONGEST_TEXT = 20_000  # the most characters of one text in HTML
+PAGE_WIDTH = 88  # the most characters of a line of code on a page
+DRAWING_WIDTH = 76  # the most characters of a line of a drawing
+WIDEST_NAME = 24  # the most characters of a column of names
+LINE_NUMBER = re.compile(r"\bline (\d{1,6})\b")
 SENTENCE = re.compile(r"(?<=[.?!]) ")
-FUNCTION = "<an object of type function>"  # as `values.formatting` shows one
+FUNCTION_TEXT = "<an object of type function>"  # as `values.formatting` shows one
 NESTED = re.compile(r"[\[…]")  # what follows the name of a variable that holds several arrays
 SHORT_NAMES = {"a", "t", "device"}  # of what makes the arrays of a call that has its values in it
 MOST_CALLS = 8  # of a call that is shown without its values
@@ -302,51 +202,9 @@ def kinds(check: CheckReport) -> list[str]:
 def _kind(texts: list[str]) -> str:
     """Return the dtype and the shape of one array, or the number of several."""
     if len(texts) == 1:
-        return "a function" if texts[0] == FUNCTION else texts[0]
+        return "a function" if texts[0] == FUNCTION_TEXT else texts[0]
     more = [int(text.split()[0]) for text in texts if text.endswith(" more arrays")]
     return f"{len(texts) - len(more) + sum(more)} arrays"
-
-
-def code_lines(text: str, width: int, lead: str = "") -> list[str]:
-    """Return the lines of a code, indented; one that is too long goes on after a comma inside brackets."""
-    return [part for line in text.splitlines() for part in _code_line(line, width, lead)]
-
-
-def _code_line(line: str, width: int, lead: str) -> list[str]:
-    if len(lead) + len(line) <= width:
-        return [lead + line]
-    if line.startswith("#"):
-        return words(line, width, lead, f"{lead}# ")
-    inside = lead + " " * (4 + len(line) - len(line.lstrip()))
-    lines, indent = [], lead
-    breaks = _breaks(line)
-    begin = 0
-    while len(indent) + len(line) - begin > width:
-        room = begin + width - len(indent) + 1
-        fits = [(depth, at) for at, depth in breaks if begin < at <= room]
-        late = [pair for pair in fits if pair[1] - begin > (room - begin) // 2] or fits
-        later = [at for at, _ in breaks if at > begin]
-        if not later:
-            break
-        at = min(late, key=lambda pair: (pair[0], -pair[1]))[1] if late else later[0]
-        lines.append(indent + line[begin:at].rstrip())
-        begin, indent = at, inside
-    return [*lines, indent + line[begin:]]
-
-
-def _breaks(line: str) -> list[tuple[int, int]]:
-    """Return where a line of code may go on in a new line, and inside how many brackets that is."""
-    found, depth, quote = [], 0, ""
-    for at, character in enumerate(line):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        else:
-            depth += (character in "([{") - (character in ")]}")
-            if depth and line.startswith(", ", at):
-                found.append((at + 2, depth))
-    return found
 
 
 def causes(kata: KataReport) -> list[Cause]:
@@ -487,12 +345,12 @@ def of_search(kata: KataReport) -> str:
     return "\n".join(filter(None, [repair_text(kata), *spots]))
 
 
-def source_line(place: Place, width: int = LONGEST) -> list[str]:
+def source_line(place: Place, width: int = LONGEST_TEXT) -> list[str]:
     """Return a line of the submission after its number, and carets below the expression."""
     lead = f"{place.line} │ "
     code, column = place.text.strip(), len(place.text) - len(place.text.lstrip())
     start, end = max(place.start - column, 0), min(place.end - column, len(code))
-    shown, cut = _around(code, start, end, max(width - len(lead), 2 * len(CUT) + 1))
+    shown, cut = _around(code, start, end, max(width - len(lead), 2 * len(CUT_MARK) + 1))
     if start >= end:
         return [lead + shown]
     start, end = start - cut, min(end - cut, len(shown))
@@ -504,17 +362,17 @@ def _around(code: str, start: int, end: int, width: int) -> tuple[str, int]:
     it, and how many columns that moves it to the left."""
     if len(code) <= width:
         return code, 0
-    if end <= width - len(CUT):
-        return code[: width - len(CUT)] + CUT, 0
-    room = width - 2 * len(CUT)
+    if end <= width - len(CUT_MARK):
+        return code[: width - len(CUT_MARK)] + CUT_MARK, 0
+    room = width - 2 * len(CUT_MARK)
     begin = min(start, max(0, (start + end - room) // 2))
-    if len(code) - begin <= width - len(CUT):
-        begin = len(code) - (width - len(CUT))
+    if len(code) - begin <= width - len(CUT_MARK):
+        begin = len(code) - (width - len(CUT_MARK))
         begin = min(begin, start)
-    shown = code[begin : begin + room + len(CUT)]
+    shown = code[begin : begin + room + len(CUT_MARK)]
     if begin + len(shown) < len(code):
-        shown = code[begin : begin + room] + CUT
-    return CUT[::-1] + shown, begin - len(CUT)
+        shown = code[begin : begin + room] + CUT_MARK
+    return CUT_MARK[::-1] + shown, begin - len(CUT_MARK)
 
 
 def facts(check: CheckReport) -> list[tuple[str, str]]:
@@ -530,14 +388,14 @@ def facts(check: CheckReport) -> list[tuple[str, str]]:
 def of_check(check: CheckReport, says_what: bool = True) -> str:
     """Return all facts about one check that fails, one per line, with what fails or without it."""
     facts: list[tuple[str, str | None]] = [("what", fails(check) if says_what else "")]
-    facts.append(("called", "\n".join(code_lines(check.call or "", PAGE))))
+    facts.append(("called", "\n".join(code_lines(check.call or "", PAGE_WIDTH))))
     facts += list(values(check).items())
     if check.expected is not None:
         facts += [("expected", check.expected), ("got", check.got)]
     facts += [("first difference at", check.difference), ("printed", check.printed)]
     facts += [("looks like", named(check)), ("perhaps", possibility(check))]
     known = [(name, text) for name, text in facts if text]
-    width = min(WIDEST, max((len(name) for name, _ in known), default=0))
+    width = min(WIDEST_NAME, max((len(name) for name, _ in known), default=0))
     rows = [(name, text.replace("\n", "\n" + " " * (width + 2))) for name, text in known]
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
@@ -551,7 +409,7 @@ def drawn(check: CheckReport) -> str:
     if not tells_apart(check.pictures[0]):
         return of_check(check, says_what=False)
     bare = replace(check, expected=None, got=None, difference=None)
-    picture = draw(check.pictures[0], DRAWN, lambda text, _: text)
+    picture = draw(check.pictures[0], DRAWING_WIDTH, lambda text, _: text)
     return "\n".join(filter(None, [of_check(bare, says_what=False), "", *picture]))
 
 
@@ -602,7 +460,7 @@ def file_of(kata: KataReport) -> str:
 
 def line_of(message: str) -> int:
     """Return the line number in a message, or 1 if it has none."""
-    found = LINE.search(message)
+    found = LINE_NUMBER.search(message)
     return int(found.group(1)) if found else 1
 
 

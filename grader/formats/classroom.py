@@ -12,9 +12,10 @@ import json
 from typing import Any
 
 from grader.formats import Document, account
-from grader.formats.account import logged, number, one_line
 from grader.report import KataReport, Report
-from grader.report_texts import legible
+from grader.texts.bounds import legible
+from grader.texts.escaping import logged, one_line
+from grader.texts.points import number
 
 LARGEST = 90 * 1024  # bytes of JSON, which is passed as base64 in one environment variable
 LIMITS = (4_000, 2_000, 1_000, 500, 200, 40, 1)  # characters for one kata, tried until the JSON fits

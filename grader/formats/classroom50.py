@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.formats import Document, account, summary
-from grader.formats.account import one_line
 from grader.report import KataReport, Report
-from grader.report_texts import legible
+from grader.texts.bounds import legible
+from grader.texts.escaping import one_line
 
 TYPES = ("individual", "group", "team")
 LONGEST = 2_000

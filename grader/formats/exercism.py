@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from grader.formats import Document, account
-from grader.formats.account import one_line, plain
 from grader.report import CheckReport, KataReport, Report
-from grader.report_texts import legible
+from grader.texts.bounds import legible
+from grader.texts.escaping import one_line, plain
 
 LONGEST = 500  # the most characters of a test's output
 

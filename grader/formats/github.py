@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from grader.formats import Document, account, summary
-from grader.formats.account import one_line, points
 from grader.report import CheckReport, KataReport, Report
-from grader.report_texts import legible
+from grader.texts.bounds import legible
+from grader.texts.escaping import one_line
+from grader.texts.points import points
 
 MOST = 10  # annotations of one kind per step; GitHub drops more without a message
 LONGEST = 2_000

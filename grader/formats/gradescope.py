@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from grader.formats import Document, account
-from grader.formats.account import number, one_line, plain, points
 from grader.report import CheckReport, KataReport, Report
-from grader.report_texts import legible
+from grader.texts.bounds import legible
+from grader.texts.escaping import one_line, plain
+from grader.texts.points import number, points
 
 LONGEST = 10_000
 

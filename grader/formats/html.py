@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.formats import Document, account, pages
-from grader.formats.account import points
 from grader.report import CheckReport, KataReport, Report
-from grader.report_texts import legible, legible_kata
+from grader.texts.bounds import legible, legible_kata
+from grader.texts.points import points
 
 
 def render(report: Report) -> str:

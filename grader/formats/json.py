@@ -6,7 +6,7 @@ import json
 
 from grader.formats import Document
 from grader.report import Report, to_json
-from grader.report_texts import legible
+from grader.texts.bounds import legible
 
 
 def render(report: Report) -> str:

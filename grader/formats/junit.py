@@ -5,9 +5,10 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from grader.formats import Document, account
-from grader.formats.account import one_line, plain, points
 from grader.report import CheckReport, KataReport, Report
-from grader.report_texts import legible
+from grader.texts.bounds import legible
+from grader.texts.escaping import one_line, plain
+from grader.texts.points import points
 
 LONGEST = 20_000  # the most characters of one failure's text
 

@@ -6,9 +6,11 @@ The last line begins with `grade: ` and holds the points. An editor that watches
 from __future__ import annotations
 
 from grader.formats import Document, account
-from grader.formats.account import Cause, one_line, points
+from grader.formats.account import Cause
 from grader.report import KataReport, Report
-from grader.report_texts import legible, without_commands
+from grader.texts.bounds import legible
+from grader.texts.escaping import one_line, without_commands
+from grader.texts.points import points
 
 LONGEST = 600  # characters of one text
 BEGINS = "grade: begins"  # the line before each grading of a watch

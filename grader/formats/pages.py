@@ -15,8 +15,11 @@ from markupsafe import Markup
 
 from grader.drawing import svg
 from grader.formats import account
-from grader.formats.account import LONGEST, plain, points
+from grader.formats.account import LONGEST_TEXT
 from grader.report import Picture
+from grader.texts.escaping import plain
+from grader.texts.points import points
+from grader.texts.wrapping import code_lines
 
 TEMPLATES = Path(__file__).parent / "templates"
 DRAWN = ("colours.css", "drawings.css")  # what pictures need, on other pages too
@@ -70,19 +73,20 @@ def _environment(folder: Path) -> Environment:
         keep_trailing_newline=True,
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
-    environment.filters |= {"points": points, "cut": plain, "by_rows": _by_rows, "figure": _figure}
+    environment.filters |= {"points": points, "cut": plain, "code_lines": code_lines, "by_rows": _by_rows}
+    environment.filters |= {"figure": _figure}
     environment.globals |= {"account": account}
     return environment
 
 
 def _harmless(value: object) -> object:
     """Return what Jinja2 then escapes, unless it is markup."""
-    return plain(value, LONGEST) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return plain(value, LONGEST_TEXT) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _by_rows(text: str) -> str:
     """Return the text with a line for each row of a nested array."""
-    return plain(text, LONGEST).replace("], [", "],\n [")
+    return plain(text, LONGEST_TEXT).replace("], [", "],\n [")
 
 
 def _figure(picture: Picture) -> Markup:

@@ -10,9 +10,10 @@ import json
 from typing import Any
 
 from grader.formats import Document, account
-from grader.formats.account import number, one_line, plain, points
 from grader.report import CheckReport, KataReport, Report
-from grader.report_texts import legible
+from grader.texts.bounds import legible
+from grader.texts.escaping import one_line, plain
+from grader.texts.points import number, points
 
 LARGEST = 1_000_000  # bytes; the host rejects larger files
 LIMITS = (10_000, 2_000, 500, 100, 1)  # characters for one check, tried until the JSON fits

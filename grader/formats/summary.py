@@ -6,9 +6,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from grader.formats import account
-from grader.formats.account import Cause, fenced, in_markdown, points
+from grader.formats.account import Cause
 from grader.report import KataReport, Report
-from grader.report_texts import legible
+from grader.texts.bounds import legible
+from grader.texts.escaping import fenced, in_markdown
+from grader.texts.points import points
 
 LARGEST = 900_000  # bytes; GitHub shows no summary of more than 1 MiB
 LONGEST = 20_000  # the most characters for one check

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.formats import Detail, Document, account
-from grader.formats.account import WIDEST, one_line, points, quoted, words
+from grader.formats.account import WIDEST_NAME
 from grader.report import CheckReport, KataReport, Place, Report
-from grader.report_texts import legible, legible_kata, without_commands
+from grader.texts.bounds import legible, legible_kata
+from grader.texts.escaping import one_line, quoted, without_commands
+from grader.texts.points import points
+from grader.texts.wrapping import code_lines, words
 
 MOST_ROWS = 120  # the most rows of a counterexample in full
 MOST_KINDS = 6  # the most lines about values that a call does not hold
@@ -140,7 +143,7 @@ def _came(check: CheckReport, view: View, room: int) -> list[str]:
     if drawn and len(drawn) <= room:
         return drawn
     if check.came:
-        return [view.paint(line, BOLD) for line in account.code_lines(f"# {check.came}", view.width, " " * 4)]
+        return [view.paint(line, BOLD) for line in code_lines(f"# {check.came}", view.width, " " * 4)]
     return _texts(check, view)
 
 
@@ -149,7 +152,7 @@ def _call(check: CheckReport, kata: str, view: View) -> list[str]:
     without a call the case."""
     if not check.call:
         return _counterexample(check.counterexample or {}, view)[:MOST_KINDS]
-    lines = account.code_lines(check.call or "", view.width, " " * 4)
+    lines = code_lines(check.call or "", view.width, " " * 4)
     given = [f"# {text}"[: view.width - 4] for text in account.kinds(check)]
     told = [] if account.is_whole(check) else words(account.not_whole(check, kata), view.width, "    # ")
     return [*lines, *(f"    {line}" for line in given[:MOST_KINDS]), *told]
@@ -226,7 +229,7 @@ def _marked(text: str, check: CheckReport, view: View) -> str:
 
 def _facts(check: CheckReport, view: View) -> list[str]:
     """Return the failing call, the line that raised, the arguments and both values."""
-    lines = account.code_lines(check.call or "", view.width, " " * 4)
+    lines = code_lines(check.call or "", view.width, " " * 4)
     if values := account.values(check):
         lines += _counterexample(values, view)
     lines += _source_line(check, view)
@@ -337,7 +340,7 @@ def _paragraph(text: str, view: View, indent: int = 2) -> list[str]:
 
 def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
     """Return the arguments, long arrays row by row."""
-    width = min(WIDEST, max(map(len, arguments), default=0))
+    width = min(WIDEST_NAME, max(map(len, arguments), default=0))
     parts = [_rows(f"{'':6}{name:<{width}} = ", text, view) for name, text in arguments.items()]
     return _shortened([row for part in parts for row in part])
 

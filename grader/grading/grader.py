@@ -39,7 +39,7 @@ from grader.grading.submission_run import JudgedSubmission, WorkerReader, judge_
 from grader.kata import Kata, Library, hundredths
 from grader.processes.limits import JudgingStopped, limited
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Provenance
-from grader.report_texts import bounded, with_places
+from grader.texts.bounds import bounded, with_places
 from grader.worker.fork_server import WorkerFactory
 
 if TYPE_CHECKING:

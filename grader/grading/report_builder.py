@@ -30,7 +30,7 @@ from grader.report import (
     Place,
     Repair,
 )
-from grader.report_texts import cut_pair
+from grader.texts.bounds import cut_pair
 from grader.values.arrays import holds_arrays, is_contiguous
 from grader.values.comparison import MOST_SHOWN, Difference
 from grader.values.formatting import axis_names, describe, show

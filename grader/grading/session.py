@@ -30,7 +30,7 @@ from grader.grading.grader import Graded, Grader, isolation_of
 from grader.grading.submission_run import CUDA_SECONDS
 from grader.kata import KataError
 from grader.report import Isolation, KataReport
-from grader.report_texts import bounded
+from grader.texts.bounds import bounded
 from grader.worker.client import CALL_SECONDS, START_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.fork_server import WorkerFactories, WorkerFactory
 from grader.worker.protocol.channel import Flooded

@@ -12,9 +12,9 @@ from grader.course.files import from_here
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import SubmissionRejected, read, read_bytes
 from grader.formats import account
-from grader.formats.account import points
 from grader.report import KataReport
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.points import points
 
 MOST_NAMES = 3  # checks that a line of changes names
 MOST_LAWS = 2  # that are named after a pass

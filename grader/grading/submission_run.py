@@ -22,7 +22,6 @@ from grader.expect import SubmissionFailed
 from grader.grading.easier_case import OneCase, Retry
 from grader.kata import Arguments, Kata
 from grader.report import CheckStatus, Cost, Isolation
-from grader.report_texts import MEDDLED
 from grader.worker.client import (
     CALL_SECONDS,
     KATA_SECONDS,
@@ -49,6 +48,7 @@ COST_SECONDS = 2.0  # of CPU time for comparing what the submission answers whil
 TOO_MUCH = "Not judged: judging the answers took too much time or memory, and was stopped."
 CALL_SECONDS_AFTER = 1.0  # CPU time of one call once another one took too long
 STOPPED_SOONER = "Stopped after one second, since a call before took too long."
+MEDDLED = "The submission has meddled with the measurement."
 GIVEN_UP = "{} So this check was not run."
 LOSSES = 2  # after so many lost workers the remaining checks of a submission are not run
 

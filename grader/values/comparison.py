@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.report_texts import cut_pair
+from grader.texts.bounds import cut_pair
 from grader.values.arrays import dtype_name, float_dtype, largest, leaves, terms_of, to_numpy
 from grader.values.formatting import counted, describe, describe_type, show, show_pair
 from grader.worker.protocol.codec import TensorOutline

@@ -16,7 +16,7 @@ from dojo_audit.pool import Pool
 from dojo_audit.report import Audit
 from dojo_audit.writing import draft_mistakes, write_tests
 from grader.errors import CourseError, reason_of
-from grader.formats.account import one_line
+from grader.texts.escaping import one_line
 from grader.values.formatting import counted
 
 MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be shown or for a file

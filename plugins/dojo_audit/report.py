@@ -13,8 +13,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from grader.formats import pages
-from grader.formats.account import one_line, plain
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless, one_line, plain
 from grader.values.formatting import counted
 
 SCHEMA_VERSION = 1

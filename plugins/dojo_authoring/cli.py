@@ -13,8 +13,8 @@ from grader.cases.generation import SEED
 from grader.cli.kata import folder_argument, names_argument, own_course
 from grader.cli.options import GuardedCommand, KataNames, course_option
 from grader.course.catalog import open_course, shorten
-from grader.formats.account import one_line
 from grader.formats.gradescope import VISIBILITIES
+from grader.texts.escaping import one_line
 from grader.values.formatting import counted
 
 key_seed_option = click.option(

@@ -25,9 +25,9 @@ from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account
 from grader.grading.session import open_grader
+from grader.grading.submission_run import MEDDLED
 from grader.processes.pool import Pool
 from grader.report import CheckReport, KataReport, from_json
-from grader.report_texts import MEDDLED
 
 MOST_GROUPS = 20
 MOST_NAMES = 12

@@ -65,7 +65,7 @@ from grader.course.submission import (
     utf8,
 )
 from grader.errors import reason_of
-from grader.report_texts import LONGEST_NAME, cut, listed
+from grader.texts.bounds import LONGEST_NAME, cut, listed
 
 UPLOADED = "submitted"  # nbgrader's folder of what was handed in
 METADATA = "submission_metadata.yml"  # of Gradescope's export

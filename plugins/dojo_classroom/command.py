@@ -27,7 +27,8 @@ from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.renaming import renamed
 from grader.course.secret_seed import secret_seed
-from grader.formats.account import one_line, points
+from grader.texts.escaping import one_line
+from grader.texts.points import points
 from grader.values.formatting import counted
 
 LINE_SECONDS = 30.0  # between two lines of progress where there is no terminal

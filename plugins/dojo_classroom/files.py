@@ -50,9 +50,10 @@ from grader.course.files import Folder, replacing
 from grader.drawing.statement import pictures
 from grader.errors import reason_of
 from grader.formats import pages, summary
-from grader.formats.account import in_markdown, number, one_line, points, sound
 from grader.report import KataReport, Picture, to_json
-from grader.report_texts import legible, listed
+from grader.texts.bounds import legible, listed
+from grader.texts.escaping import in_markdown, one_line, sound
+from grader.texts.points import number, points
 from grader.values.formatting import counted
 
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")

@@ -12,7 +12,7 @@ import click
 from dojo_classroom.policy import Override, Wanted, overrides, read_rows, remove, set_points
 from dojo_classroom.store import existing_store, user
 from grader.course.catalog import Course, CourseError
-from grader.formats.account import one_line
+from grader.texts.escaping import one_line
 from grader.values.formatting import counted
 
 AGAIN = "Run `kata grade` again to write it out."

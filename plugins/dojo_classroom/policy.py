@@ -58,9 +58,10 @@ from dojo_classroom.times import SHOWN, HandedIn
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.files import read_file
 from grader.errors import reason_of
-from grader.formats.account import one_line, points
 from grader.report import KataReport
-from grader.report_texts import listed
+from grader.texts.bounds import listed
+from grader.texts.escaping import one_line
+from grader.texts.points import points
 from grader.values.formatting import counted
 
 COLUMNS = ("student", "kata", "points", "why")

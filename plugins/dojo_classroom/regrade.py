@@ -22,7 +22,7 @@ from grader.cli.run import grade_submission
 from grader.course.catalog import Course, CourseError
 from grader.course.git import Allowance, NoAnswer, Repository
 from grader.course.secret_seed import seed_of
-from grader.formats.account import one_line
+from grader.texts.escaping import one_line
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,10 @@ from dojo_classroom.times import COPIED, SHOWN, HandedIn, are_copied, moment, of
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, decoded
-from grader.formats.account import one_line, points
 from grader.report import from_json
-from grader.report_texts import listed
+from grader.texts.bounds import listed
+from grader.texts.escaping import one_line
+from grader.texts.points import points
 
 MOST_NOTES = 20
 MOST_UNRECOGNISED = 20  # files of one student

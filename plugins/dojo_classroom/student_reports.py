@@ -13,9 +13,9 @@ from dojo_classroom.roster import Member
 from dojo_classroom.run import RunCounts
 from dojo_classroom.store import BEGUN, HANDED_IN, Store, StoredResult
 from grader.course.catalog import KataInfo
-from grader.formats.account import points
 from grader.grading.session import waiting
 from grader.report import Isolation, KataReport, Provenance, Report, from_json
+from grader.texts.points import points
 
 NOTHING = "Nothing was handed in."
 NOT_FOUND = "No answer to it was found in what was handed in."

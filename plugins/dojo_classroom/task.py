@@ -22,11 +22,11 @@ from grader.cases.generation import SEED
 from grader.course.catalog import Course, KataInfo
 from grader.course.submission import Submission, SubmissionRejected, Unreadable, read
 from grader.formats import account
-from grader.formats.account import sound
 from grader.grading.grader import Graded, Grader
 from grader.grading.session import GraderSettings, grade_read, open_grader, require_installed
 from grader.processes.pool import Lost, Pool
 from grader.report import CheckReport, Isolation, KataReport, Report, to_json
+from grader.texts.escaping import sound
 
 #: Shorter files are not compared: there are few ways to write five lines.
 FEWEST_TOKENS = 60

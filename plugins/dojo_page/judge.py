@@ -59,7 +59,6 @@ from grader.course.submission import Submission
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import CourseError, KataError
 from grader.expect import SubmissionFailed
-from grader.formats.account import points
 from grader.grading.grader import Grader
 from grader.grading.pictures import picture_of
 from grader.grading.session import (
@@ -71,7 +70,8 @@ from grader.grading.session import (
     started,
     version_of,
 )
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.points import points
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Budget, Outdated, WorkerLost
 from grader.worker.protocol.channel import ChannelClosed

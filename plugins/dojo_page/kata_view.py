@@ -26,6 +26,7 @@ from grader.errors import reason_of
 from grader.formats import account, pages
 from grader.grading.standings import Standing, first_needed, is_begun, next_kata, next_line, shown, standings
 from grader.report import KataReport
+from grader.texts.points import points
 
 TEMPLATES = Path(__file__).parent / "templates"
 LOOK_SECONDS = 0.5  # between two looks at the file
@@ -337,8 +338,8 @@ class KataView:
         )
         self.shown_is_stale = False
         self.shown.classes(remove="stale")
-        mark = account.MARKS.get(report.status, "✗")
-        self.score.text = f"{mark} {account.points(report.score)} / {account.points(report.max_score)}"
+        mark = account.STATUS_MARKS.get(report.status, "✗")
+        self.score.text = f"{mark} {points(report.score)} / {points(report.max_score)}"
         if verdict.is_last:
             is_saved = "Not saved." if self.document.problem else "Saved."
             self._say(f"{is_saved} Judged in {verdict.seconds:.2f} s." if report.checks else is_saved)

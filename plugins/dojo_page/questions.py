@@ -13,7 +13,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from grader.course.renaming import statement_of
 from grader.course.submission import SubmissionRejected, ask, encoded
-from grader.formats.account import MARKS, WRONG
+from grader.formats.account import STATUS_MARKS, WRONG
 from grader.report import KataReport
 
 LONGEST = 10_000  # characters of an answer
@@ -138,6 +138,6 @@ class QuestionsView:
         for name, mark in self.marks.items():
             check = found.get(name.lower())
             status = check.status if check else "skipped"
-            sign = MARKS.get(status, "✗") if status == "passed" or status in WRONG else ""
+            sign = STATUS_MARKS.get(status, "✗") if status == "passed" or status in WRONG else ""
             mark.text = f"{sign} {'right' if sign == '✓' else 'wrong'}" if sign else ""
             mark.classes(**{"replace": f"mark {'good' if sign == '✓' else 'bad'}"})

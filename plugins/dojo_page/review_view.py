@@ -13,8 +13,8 @@ from dojo_page.workplace import Key, Workplace, focus_on, listen, prefix
 from dojo_review.review import Review, case_lines, hint_of, numbers_of
 from dojo_review.schedule import Outcome, calendar
 from grader.course.catalog import KataInfo
-from grader.formats.account import PAGE
-from grader.report_texts import harmless
+from grader.formats.account import PAGE_WIDTH
+from grader.texts.escaping import harmless
 
 MORE = {Outcome.AT_ONCE: "Show a failing case", Outcome.CASE: "Hint", Outcome.HINT: "Show the line"}
 JUDGING = "Judging …"
@@ -110,7 +110,7 @@ class ReviewView:
         with self.shown:
             match self.review.outcome:
                 case Outcome.CASE:
-                    html.pre("\n".join(case_lines(self.review.check, PAGE)), tabindex=0)
+                    html.pre("\n".join(case_lines(self.review.check, PAGE_WIDTH)), tabindex=0)
                 case Outcome.HINT:
                     html.p(hint_of(self.review.fault))
                 case _:

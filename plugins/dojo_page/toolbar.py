@@ -20,6 +20,7 @@ from grader.course.stubs import BEST_COPIES, stub_source
 from grader.course.submission import SubmissionRejected, ask, encoded
 from grader.formats import account, pages
 from grader.report import KataReport
+from grader.texts.points import points
 
 TEMPLATES = Path(__file__).parent / "templates"
 FIRST = "# Lines that run after your file; the last value is shown.\n"
@@ -188,9 +189,9 @@ class Toolbar:
 
     def _list(self, version: Version) -> None:
         when = datetime.fromtimestamp(version.when).strftime("%d %b, %H:%M:%S")
-        points = f"{account.points(version.score)} of {account.points(version.max_score)}"
+        reached = f"{points(version.score)} of {points(version.max_score)}"
         with html.div().classes("version"):
-            html.span(f"{'✓' if version.status == 'passed' else '✗'} {points}")
+            html.span(f"{'✓' if version.status == 'passed' else '✗'} {reached}")
             html.span(when).classes("quiet")
             compare = html.button("Compare", type="button")
             html.button("Bring back", type="button").on(

@@ -25,10 +25,10 @@ from dojo_review.schedule import Due, Outcome, calendar, in_words
 from dojo_review.versions import function_around, tell_apart
 from grader.cli.options import FAILED, PASSED, GradeOptions, columns
 from grader.course.catalog import Course, CourseError
-from grader.formats.account import paragraphs, words
 from grader.grading.grader import Grader
 from grader.grading.session import lacks_library, open_grader, require_installed
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.wrapping import paragraphs, words
 
 NOTHING = "No kata has passed yet: a review breaks an answer of your own that has."
 

@@ -27,10 +27,11 @@ from grader.course.files import Folder, from_here, read_below, read_file
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected, decoded, parse, read_bytes
 from grader.errors import reason_of
-from grader.formats.account import paragraphs, points, words
 from grader.grading.session import open_grader, require_installed
 from grader.kata import Arguments
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.points import points
+from grader.texts.wrapping import paragraphs, words
 from grader.values.formatting import counted
 
 FOLDER = "laws"  # beside the exercises, and in the state

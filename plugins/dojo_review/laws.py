@@ -33,7 +33,7 @@ from grader.grading.grader import Grader
 from grader.grading.session import started
 from grader.grading.snippet import signatures_of
 from grader.grading.submission_run import judge_submission
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 from grader.values.arrays import leaves
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost

@@ -16,11 +16,11 @@ from grader.course.state import CourseState, KataState
 from grader.course.stubs import BEST_COPIES, Versions
 from grader.course.submission import SubmissionRejected, ask, decoded, encoded, parse
 from grader.formats import account
-from grader.formats.account import words
 from grader.grading.grader import Grader
 from grader.grading.standings import standing
 from grader.report import CheckReport, KataReport
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.wrapping import code_lines, words
 
 TRIES = 3  # texts of the line that are judged
 MARGIN = 4  # columns before a case
@@ -147,9 +147,9 @@ def listing(source: str, width: int, span: range | None = None) -> list[str]:
 def case_lines(check: CheckReport, width: int) -> list[str]:
     """Return a failing call of an answer as code, and what came and what is expected, without the name of the
     mistake."""
-    lines = ["It fails here:", "", *account.code_lines(check.call or "", width, " " * MARGIN)]
+    lines = ["It fails here:", "", *code_lines(check.call or "", width, " " * MARGIN)]
     if check.came:
-        return [*lines, *account.code_lines(f"# {check.came}", width, " " * MARGIN)]
+        return [*lines, *code_lines(f"# {check.came}", width, " " * MARGIN)]
     return [*lines, "", *words(account.fails(check), width)]
 
 

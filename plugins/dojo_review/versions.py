@@ -12,7 +12,7 @@ from grader.course.submission import SubmissionRejected, parse
 from grader.expect import SubmissionFailed
 from grader.grading.grader import Grader
 from grader.grading.session import started
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, WorkerLost

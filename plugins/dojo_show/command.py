@@ -27,10 +27,10 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import Folder, NotReadable, from_here, write_whole
 from grader.course.state import CourseState
 from grader.errors import reason_of
-from grader.formats.account import paragraphs
 from grader.formats.terminal import View
 from grader.grading.standings import listed
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
+from grader.texts.wrapping import paragraphs
 
 
 def show_sections(

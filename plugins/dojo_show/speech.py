@@ -23,7 +23,7 @@ from dojo_show.tracing import Array, Shapes, Tracer
 from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
 from grader.grading.session import DEFAULTS, GraderSettings
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 from grader.values.formatting import counted
 from grader.worker.batches import run_together
 from grader.worker.student import Student

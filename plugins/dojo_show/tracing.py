@@ -15,7 +15,7 @@ import numpy as np
 
 from dojo_show.answers import Answers
 from grader.expect import SubmissionFailed
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 from grader.worker.client import WorkerLost
 from grader.worker.student import Student
 

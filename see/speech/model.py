@@ -16,7 +16,7 @@ import numpy as np
 
 from dojo_show.tracing import Array
 from grader.errors import CourseError
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 
 HERE = Path(__file__).parent
 #: The parameters of `mini_gpt` that the functions of the course do not have; they are 0.

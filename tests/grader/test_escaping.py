@@ -2,7 +2,8 @@
 
 import pytest
 
-from grader.formats.account import fenced, in_markdown, logged, number, one_line, plain, points
+from grader.texts.escaping import fenced, in_markdown, logged, one_line, plain
+from grader.texts.points import number, points
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from grader.report import (
     Report,
     from_json,
 )
-from grader.report_texts import bounded
+from grader.texts.bounds import bounded
 
 LARGEST = 2 * 256_000
 #: The commands that a runner obeys: at the beginning of a line after blanks, and anywhere in it.

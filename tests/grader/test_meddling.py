@@ -13,7 +13,7 @@ from grader.course.catalog import Course
 from grader.course.submission import parse
 from grader.expect import SubmissionFailed
 from grader.grading.grader import Grader
-from grader.report_texts import MEDDLED
+from grader.grading.submission_run import MEDDLED
 from grader.worker.client import WorkerLost
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,12 +14,12 @@ from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.formats import account, html, summary
-from grader.formats.account import in_markdown
 from grader.formats.terminal import View, render_kata
 from grader.grading.grader import Grader
 from grader.grading.session import grade_read
 from grader.reading.parts import unwritten_parts
 from grader.report import Part, Report, from_json, to_json
+from grader.texts.escaping import in_markdown
 from grader.worker.fork_server import WorkerFactories
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,8 +5,8 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.formats import terminal
-from grader.formats.account import quoted
 from grader.report import CheckReport, KataReport
+from grader.texts.escaping import quoted
 
 PRINTED = "::error::no\r\n\x1b[2J##[error]\n\n\u2028::notice::10 / 10\x85::set-output"
 SHOWN = [

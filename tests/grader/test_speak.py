@@ -21,7 +21,7 @@ from grader.cli.grade import grade as command
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.errors import CourseError
-from grader.report_texts import CONTROL_PICTURES
+from grader.texts.escaping import CONTROL_PICTURES
 from grader.worker.in_process import LocalStudent
 
 pytestmark = pytest.mark.slow  # each lets the model write a text

@@ -7,6 +7,7 @@ import pytest
 from grader.formats import account, terminal
 from grader.formats.terminal import View
 from grader.report import CheckReport, KataReport, Mistake, Panel, Picture, Place
+from grader.texts.wrapping import code_lines
 
 MISTAKE = Mistake("forgets_to_scale", "The scores are not divided by sqrt(d_k).")
 PANELS = Panel("expected", ((1.0, 2.0),)), Panel("got", ((1.0, 3.0),))
@@ -126,7 +127,7 @@ def test_notes_of_checks_that_hold_are_shown():
 
 def test_a_long_line_of_code_goes_on_inside_its_brackets_and_still_runs():
     code = "x = [" + ", ".join(f"[{n}.0, {n}.25, 'a, b']" for n in range(10)) + "]\nlen(x)"
-    lines = account.code_lines(code, 60, "    ")
+    lines = code_lines(code, 60, "    ")
     assert max(map(len, lines)) <= 60
     assert all(line.startswith("        [") for line in lines[1:-1])  # a row is not parted
     found = {}

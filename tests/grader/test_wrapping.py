@@ -16,10 +16,10 @@ from grader.course.catalog import open_course
 from grader.course.known_solutions import other_way
 from grader.course.mistake_edits import read_edits
 from grader.formats import terminal
-from grader.formats.account import paragraphs, reflowed, words
 from grader.formats.terminal import View
 from grader.grading.standings import after_pass, standings
 from grader.report import CheckReport, KataReport, Mistake, Place
+from grader.texts.wrapping import paragraphs, reflowed, words
 
 WIDTHS = [60, 80, 120]
 COURSE = open_course(None)

@@ -19,7 +19,7 @@ from grader.formats import terminal
 from grader.grading.grader import Grader
 from grader.reading.parts import written_answer
 from grader.report import CheckReport, KataReport, Report, from_json, to_json
-from grader.report_texts import bounded
+from grader.texts.bounds import bounded
 
 DECLARATION = """
     from grader.kata import Kata

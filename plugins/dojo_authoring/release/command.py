@@ -28,9 +28,9 @@ from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, is_release, shorten
 from grader.course.renaming import renamed
 from grader.course.secret_seed import secret_seed
-from grader.formats.account import points
 from grader.formats.gradescope import VISIBILITIES
-from grader.report_texts import listed
+from grader.texts.bounds import listed
+from grader.texts.points import points
 from grader.values.formatting import counted
 
 

@@ -60,8 +60,8 @@ JUDGING = (
     "ranks.py",
     "reading",
     "report.py",
-    "report_texts.py",
     "strategies.py",
+    "texts",
     "values",
     "worker",
 )

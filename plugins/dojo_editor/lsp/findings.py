@@ -12,6 +12,8 @@ from grader.course.catalog import KataInfo
 from grader.course.submission import SubmissionRejected, ask, encoded
 from grader.formats import account
 from grader.report import CheckReport, KataReport, Place
+from grader.texts.escaping import one_line
+from grader.texts.wrapping import code_lines
 
 NOT_STARTED = "Not started yet: read the docstring, and write the code here."
 NOT_ANSWERED = "Not started yet: read the docstring, and fill in the values here."
@@ -86,7 +88,7 @@ def _of_causes(report: KataReport, info: KataInfo, text: str) -> list[Finding]:
 
 def _raised(check: CheckReport, lines: list[str]) -> Span | None:
     """Return where the code raised, or did not come to an end."""
-    named = account.LINE.search(check.message)
+    named = account.LINE_NUMBER.search(check.message)
     place = check.place or (Place(int(named[1]), "") if named else None)
     return _span(place, lines) if place else None
 
@@ -95,12 +97,12 @@ def case_of(check: CheckReport) -> str:
     """Return the failing call as code, with what came and what is expected; "" if there is none to show."""
     if not check.call or check.message.startswith(account.UNWRITTEN):
         return ""
-    lines = account.code_lines(check.call, WIDTH)
+    lines = code_lines(check.call, WIDTH)
     lines += [f"# {kind}" for kind in account.kinds(check)]
     if check.came:
-        lines += account.code_lines(f"# {check.came}", WIDTH)
+        lines += code_lines(f"# {check.came}", WIDTH)
     elif check.expected is not None:
-        lines += [f"# {name}: {account.one_line(value or '', LONGEST)}" for name, value in _values(check)]
+        lines += [f"# {name}: {one_line(value or '', LONGEST)}" for name, value in _values(check)]
     return "\n".join(lines)
 
 

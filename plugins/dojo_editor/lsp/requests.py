@@ -18,8 +18,10 @@ from grader.course.state import CourseState
 from grader.course.stubs import Versions, course_statement
 from grader.errors import reason_of
 from grader.formats import account
-from grader.formats.account import points
 from grader.grading.standings import next_kata, next_line, standings
+from grader.texts.escaping import fenced
+from grader.texts.points import points
+from grader.texts.wrapping import paragraphs
 
 NO_EXERCISE = "This file is no exercise of a course that is open here."
 NO_CASE = "There is no failing call that can be written as short code."
@@ -45,7 +47,7 @@ def hover(ls: ExerciseServer, params: types.HoverParams) -> types.Hover | None:
         return None
     found = [finding for finding, _ in touched if finding] or [finding for finding, _ in exercise.found]
     check = next((finding.check for finding in found if finding.check), None)
-    case = account.fenced(case_of(check)).replace("text\n", "python\n", 1) if check and case_of(check) else ""
+    case = fenced(case_of(check)).replace("text\n", "python\n", 1) if check and case_of(check) else ""
     text = "\n\n".join(filter(None, [_score(exercise), case, _hints(exercise)]))
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), touched[0][1])
 
@@ -82,7 +84,7 @@ def _hints(exercise: Exercise) -> str:
     """Return the hint that was shown last, and which one comes next."""
     number, total = _next_hint(exercise), len(exercise.info.hints)
     more = f"Hint {number} of {total} is one of the code actions." if number else ""
-    hint = account.fenced(account.paragraphs(exercise.hint, WIDTH)) if exercise.hint else ""
+    hint = fenced(paragraphs(exercise.hint, WIDTH)) if exercise.hint else ""
     return "\n\n".join(filter(None, [hint, more]))
 
 

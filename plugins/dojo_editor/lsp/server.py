@@ -31,9 +31,10 @@ from grader.course.state import CourseState
 from grader.course.stubs import STUB_COPIES, Versions
 from grader.course.submission import MAX_BYTES
 from grader.errors import CourseError, KataError, NoSuchKata
-from grader.formats.account import points, sound
 from grader.grading.standings import after_pass, first_needed, is_begun, shown, standings
 from grader.report import KataReport
+from grader.texts.escaping import sound
+from grader.texts.points import points
 
 if TYPE_CHECKING:
     from pygls.server import ServerErrors

@@ -31,7 +31,7 @@ from grader.course.stubs import Versions, course_statement
 from grader.course.submission import SubmissionRejected, read_submission
 from grader.formats.terminal import DEFAULT
 from grader.grading.standings import after_single_pass, first_needed, next_line, shown, standings
-from grader.report_texts import harmless
+from grader.texts.escaping import harmless
 
 LONGEST_NAME, LONGEST_LINES, LONGEST_STATEMENT = 100, 10_000, 1 << 16  # characters
 

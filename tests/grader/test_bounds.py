@@ -6,18 +6,17 @@ from dataclasses import astuple, replace
 import pytest
 
 from grader.report import CheckReport, KataReport, Mistake, Provenance, Report, from_json, to_json
-from grader.report_texts import (
+from grader.texts.bounds import (
     LEFT_OUT,
     MOST_CHECKS,
     MOST_ENTRIES,
     bounded,
     cut,
     cut_pair,
-    harmless,
     legible,
     legible_kata,
-    without_commands,
 )
+from grader.texts.escaping import harmless, without_commands
 
 BOUND = 256_000
 MEGABYTE = 1_000_000

@@ -1,15 +1,12 @@
-"""Escape and shorten the texts of a report that come from a submission.
+"""Make the texts of a report harmless, and cut them to their limits.
 
-The submission determines exception messages, values of results and printed lines. They may contain control
-sequences of a terminal, marks that reverse the direction of reading, lines that a host runs as commands, or
-megabytes. The grader calls `bounded` when it makes a report. The formats call `legible`, since they may be
-given a saved report that was edited.
+The grader calls `bounded` when it makes a report, since a submission may write megabytes. The formats call
+`legible`, since they may be given a saved report that was edited.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 import types
 from collections.abc import Sequence
@@ -20,50 +17,22 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 
 from grader import report as report_module
 from grader.report import CheckReport, KataReport, Limit, Place, Repair, Report
+from grader.texts.escaping import harmless
 
-LARGEST = 240_000  # bytes of one kata as JSON, so that the whole report, indented, has less than 256 kB
-FOUND = 8_000  # bytes that are kept free for what a search finds later
-MOST_OUTPUT, PAIR = 20_000, 2_000  # characters of what is printed, and of each of two results
-MOST_PRINTED = 80_000  # bytes of JSON for the printed output
+LARGEST_REPORT = 240_000  # bytes of one kata as JSON: the whole report, indented, has less than 256 kB
+ROOM_FOR_PLACES = 8_000  # bytes that are kept free for what a search finds later
+LONGEST_OUTPUT, LONGEST_PAIR = 20_000, 2_000  # characters of what is printed, and of each of two results
+LARGEST_OUTPUT = 80_000  # bytes of JSON for the printed output
 MOST_CHECKS = 64
 MOST_ENTRIES = 40  # arguments of a counterexample
-MOST_DRAWN = 3  # checks of a kata that keep their pictures
+MOST_PICTURED = 3  # checks of a kata that keep their pictures
 STEP = 4_096  # characters that are compared in one step
 SCALES = (1, 4, 16)  # the limits of a check are divided by these in turn until it fits
 LEFT_OUT = "The details are left out: the report is too long."
 SAME_LOOK = " (other characters that look the same)"
-
-CONTROL_PICTURES = {code: chr(0x2400 + code) for code in range(32)} | {127: "\u2421"}
-MEDDLED = "The submission has meddled with the measurement."
 LONGEST_NAME = 100  # characters of a file's name in a note
-LINE_END = re.compile("\r\n?")
-#: Commands of continuous integration: `::error` at the start of a line; `##[error]`, `##vso[…]` anywhere.
-COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
-
-Part = TypeVar("Part", Report, KataReport, CheckReport)
+ReportPart = TypeVar("ReportPart", Report, KataReport, CheckReport)
 UNLIMITED = 0  # in place of a scale
-
-
-def harmless(text: str, one_line: bool = False) -> str:
-    """Return the text with unprintable characters escaped and commands of a host made ineffective.
-
-    Line ends and tabs are kept unless `one_line` is true."""
-    return without_commands(_escape(text, "") if one_line else _escape(LINE_END.sub("\n", text), "\n\t"))
-
-
-def without_commands(text: str) -> str:
-    """Return the text with a space inserted into whatever a host would run as a command."""
-    return COMMAND.sub(lambda found: "# " if found[0] == "#" else f"{found[1]}: ", text)
-
-
-def _escape(text: str, kept: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in kept else _escape_character(c) for c in text)
-
-
-def _escape_character(character: str) -> str:
-    return CONTROL_PICTURES.get(ord(character)) or ascii(character)[1:-1]
 
 
 def legible(report: Report) -> Report:
@@ -78,11 +47,11 @@ def legible_kata(kata: KataReport) -> KataReport:
 
 
 def bounded(kata: KataReport) -> KataReport:
-    """Return the report of one kata with its texts made harmless and cut to LARGEST bytes in all."""
+    """Return the report of one kata with its texts made harmless and cut to LARGEST_REPORT bytes in all."""
     frame = with_texts(replace(kata, checks=(), output=_output(kata.output)), 1)
     checks = _with_few_pictures(_merge_last(kata.checks))
     shortest = [_without_details(check) for check in checks]
-    room = LARGEST - FOUND - _size(frame) - sum(map(_size, shortest))
+    room = LARGEST_REPORT - ROOM_FOR_PLACES - _size(frame) - sum(map(_size, shortest))
     kept = []
     for check, short in zip(checks, shortest, strict=True):
         room += _size(short)
@@ -140,10 +109,10 @@ def _cut_around(text: str, at: int, limit: int) -> str:
     return before + text[start : start + limit] + after
 
 
-def with_texts(part: Part, scale: int, **others: Any) -> Part:
+def with_texts(part: ReportPart, scale: int, **others: Any) -> ReportPart:
     """Return a part of a report with every text made harmless and, unless the scale is UNLIMITED, cut to its
     limit divided by the scale. `others` replaces fields and is left as it is."""
-    return cast(Part, replace(_cleaned(part, type(part), scale), **others))
+    return cast(ReportPart, replace(_cleaned(part, type(part), scale), **others))
 
 
 def _cleaned(value: Any, kind: Any, scale: int) -> Any:
@@ -202,20 +171,20 @@ def _check(check: CheckReport, scale: int, entries: int = sys.maxsize) -> CheckR
         check = replace(check, counterexample=dict(list(found.items())[:entries]) | more)
     if check.expected is None or check.got is None:
         return with_texts(check, scale)
-    pair = cut_pair(check.expected, check.got, PAIR // scale if scale else sys.maxsize)
+    pair = cut_pair(check.expected, check.got, LONGEST_PAIR // scale if scale else sys.maxsize)
     return with_texts(check, scale, expected=pair[0], got=pair[1])
 
 
 def _with_few_pictures(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
-    """Return the checks; only the first MOST_DRAWN that have pictures keep them."""
-    kept = [check for check in checks if check.pictures][:MOST_DRAWN]
+    """Return the checks; only the first MOST_PICTURED that have pictures keep them."""
+    kept = [check for check in checks if check.pictures][:MOST_PICTURED]
     return tuple(check if check in kept else replace(check, pictures=()) for check in checks)
 
 
 def _output(text: str) -> str:
     """Return the printed output, cut to its limit, or to less if its characters take many bytes."""
-    shown = (harmless(cut(text, MOST_OUTPUT // scale)) for scale in SCALES)
-    return next(output for output in shown if _size(output) <= MOST_PRINTED)
+    shown = (harmless(cut(text, LONGEST_OUTPUT // scale)) for scale in SCALES)
+    return next(output for output in shown if _size(output) <= LARGEST_OUTPUT)
 
 
 def _merge_last(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:

@@ -1,0 +1,1 @@
+"""Write texts for students: wrapped, escaped, within bounds."""
