@@ -25,7 +25,7 @@ from grader.worker.reader import SECONDS, Reader
 
 KATA = {
     **{"name": "double", "library": "numpy", "libraries": ["numpy", "torch"], "entry_points": ["double"]},
-    **{"questions": [], "written": ["WHY"], "ships_wrong_code": ""},
+    **{"answer": "code", "written": ["WHY"], "ships_wrong_code": ""},
 }
 ASKED: dict[str, dict[str, Any]] = {
     "read": {"label": "a.py", "kata": KATA, "stub": "def double(x):\n    raise NotImplementedError\n"},

@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> None:
         most, arguments = int(arguments[1]), arguments[2:]
     course = Course(ROOT)
     infos = [course.kata_info(name) for name in arguments] or [*course.katas.values()]
-    infos = [info for info in infos if not info.questions]
+    infos = [info for info in infos if info.kind.is_code]
     factories = WorkerFactories(sorted({info.library for info in infos}))
     grader, few = Grader(course, factories), []
     print("| kata | faults | judged | fit | named | lines of a case | seconds |")

@@ -25,7 +25,7 @@ def main(names: list[str]) -> None:
         torch.set_num_threads(1)  # as `kata verify` does: inputs are small
     print("| kata | trivial answers | the best one | points |\n|---|---:|---|---:|")
     for info in infos:
-        if not info.questions:
+        if info.kind.is_code:
             found = points_of_trivial_answers(course, grader.prepare(info))
             best = max(found, key=lambda what: found[what])
             name = best if found[best] else ""

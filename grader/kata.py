@@ -23,6 +23,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from grader.errors import KataError as KataError
+from grader.kinds import Kind, kind_of
 
 Arguments = dict[str, Any]  # of one call, by name
 Library = Literal["numpy", "torch"]
@@ -162,6 +163,8 @@ class Kata:
         numbers: The numbers that the questions are about: by name, one for each row. A student has one row.
         written: Texts that a person grades, on a page of questions: by the name of the constant, the most
             points and a rubric, which `kata grade` shows the instructor beside the student's words.
+        kind_name: The name of the kind of kata in `grader.kinds`. By default it asks questions if there are
+            any, and else for functions.
         laws: The laws, added by `law`.
         corners: The corners, added by `corner`.
         examples: The pinned cases, added by `example`.
@@ -205,6 +208,7 @@ class Kata:
     questions: dict[str, tuple[str, str]] = field(default_factory=dict)
     numbers: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     written: dict[str, tuple[float, str]] = field(default_factory=dict)
+    kind_name: str = ""
     laws: list[Law] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
     examples: list[Arguments] = field(default_factory=list)
@@ -214,20 +218,14 @@ class Kata:
     _observe: Callable[..., Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        if self.questions:
-            self.entry_points = tuple(self.questions)
-            self.points = points_of_questions(self.questions, self.written)
-            self.examples = self._rows()
+        self.entry_points = self.kind.entry_points(vars(self))
+        self.points = self.kind.points(vars(self))
+        self.examples = self.kind.examples(self)
 
-    def _rows(self) -> list[Arguments]:
-        """Return the rows of `numbers` as cases, each with its number as `row`."""
-        columns = list(self.numbers.values())
-        if not columns or len({len(column) for column in columns}) > 1:
-            raise KataError(
-                f"{self.name}: numbers must hold columns of the same length, one number for each row."
-            )
-        rows = enumerate(zip(*columns, strict=True))
-        return [{"row": row, **dict(zip(self.numbers, values, strict=True))} for row, values in rows]
+    @property
+    def kind(self) -> Kind:
+        """What differs between this kind of kata and others."""
+        return kind_of(vars(self))
 
     def cases(self, draw_case: DrawCase) -> DrawCase:
         """Decorate the function that draws one case.
@@ -361,9 +359,7 @@ class Kata:
         """
         if self._observe is not None:
             return self._observe(student, **case)
-        if self.questions:
-            return {name: student.constant(name, **case) for name in self.questions}
-        return {"result": getattr(student, self.entry_points[0])(**case)}
+        return self.kind.observed(self, student, case)
 
     def law(
         self, points: float, cases: DrawCase | None = None, purpose: bool = False
@@ -467,19 +463,6 @@ class Kata:
     def checks_device(self) -> bool:
         """Whether results must stay on the device of the inputs; by default true for PyTorch katas."""
         return self.library == "torch" if self.grades_device is None else self.grades_device
-
-
-def points_of_questions(questions: Mapping[str, Any], written: Mapping[str, tuple[float, str]]) -> float:
-    """Return what a page of questions is worth: a point a question, and what a person can give.
-
-    Args:
-        questions: The questions, by name.
-        written: The written answers by name, each with its most points and its rubric.
-
-    Returns:
-        The number of points.
-    """
-    return len(questions) + sum(worth for worth, _ in written.values())
 
 
 def hundredths(points: float) -> int:

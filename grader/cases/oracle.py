@@ -192,10 +192,9 @@ class Oracle:
     def _draw(self) -> AnsweredCases:
         kata = self.kata
         self._require_examples()
-        if kata.questions:
-            rows = numbered(kata.examples)
-            return AnsweredCases(rows, self._answers(rows), {}, [""] * len(rows))
-        assert kata.draw is not None
+        if kata.draw is None:
+            given = numbered(kata.examples)
+            return AnsweredCases(given, self._answers(given), {}, [""] * len(given))
         drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
         examples = [Kept(example, partial(dict, example)) for example in kata.examples]
         drawn += self._rare_cases([*examples, *drawn], kata.draw)

@@ -67,8 +67,8 @@ class Observation:
 
 class CheckContext:
     """A submission, a kata and its oracle. All checks share the answers to the kata's cases. `parts` are
-    those of a submission of which some are not written, and `row` is the row of numbers that a kata of
-    questions is judged on; None for all."""
+    those of a submission of which some are not written, and `row` is the row of numbers that constants are
+    judged on; None for all."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Nature:
 
 
 OF_A_LAW = Nature(compares=True, is_measured=True)
-OF_A_CORNER = Nature(compares=True)  # and of a question
+OF_A_CORNER = Nature(compares=True)  # and of a constant
 
 
 @dataclass

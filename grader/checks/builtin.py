@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from grader.cases import state
 from grader.cases.generation import LAYOUT
 from grader.cases.oracle import Oracle
 from grader.checks.base import OF_A_LAW, Check, CheckContext, Judge, Nature, Observation
-from grader.checks.questions import question_checks
+from grader.checks.constants import constant_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Arguments, Kata, KataError, Law, hundredths
+from grader.kinds import Kind, Questions
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
@@ -516,8 +518,12 @@ def _agrees_in_order(context: CheckContext, case: Case) -> bool:
 
 def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
     """Return all checks of a kata, or of answers to it in another library, in the order in which they run."""
-    if kata.questions:
-        return question_checks(kata, oracle.answered.cases)
+    return _checks_of_kind(kata.kind, kata, oracle)
+
+
+@singledispatch
+def _checks_of_kind(_: Kind, kata: Kata, oracle: Oracle) -> list[Check]:
+    """Return the checks of a kind of kata: by default the built-in ones, and those of the declaration."""
     chosen = [(check, _cases_of(check, oracle)) for check in BUILTIN.values() if check.when(kata)]
     chosen = [(check, cases) for check, cases in chosen if cases]
     left = agreement_points(oracle.kata, [check for check, _ in chosen if check.when(oracle.kata)])
@@ -538,6 +544,11 @@ def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
         for corner in kata.corners
     ]
     return checks + [_law_check(kata, oracle, law) for law in kata.laws]
+
+
+@_checks_of_kind.register(Questions)
+def _(kind: Questions, kata: Kata, oracle: Oracle) -> list[Check]:
+    return constant_checks(kind, kata, oracle.answered.cases)
 
 
 def _points(kata: Kata, check: BuiltinCheck, left: int) -> int:

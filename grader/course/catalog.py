@@ -20,7 +20,8 @@ from grader.course.files import shorten as shorten
 from grader.course.syllabus import Syllabus, read_syllabus
 from grader.errors import CourseError as CourseError
 from grader.errors import KataError, NoSuchKata
-from grader.kata import Kata, points_of_questions
+from grader.kata import Kata
+from grader.kinds import Kind, kind_of
 
 if TYPE_CHECKING:  # importing it takes milliseconds, and listing the katas does not need it
     from grader.report import KataReport, KataStatus
@@ -53,7 +54,7 @@ class KataInfo:
     hint_for: dict[str, int] = field(hash=False)
     source: str
     entry_points: tuple[str, ...]
-    questions: tuple[str, ...]
+    kind: Kind
     written: dict[str, tuple[float, str]] = field(hash=False)
     ships_wrong_code: str
     draft: bool
@@ -228,9 +229,9 @@ class Course:
 
     def solution(self, info: KataInfo, part: str) -> Path:
         """Return the path of one file of a kata's solutions: `part` is "reference", "mistakes" or "variants".
-        All question katas of a track share one file of variants."""
+        Some kinds of kata share one with the others of their track."""
         folder = self.folder(info)
-        return (folder.parent if info.questions and part == "variants" else folder) / f"{part}.py"
+        return (folder.parent if part in info.kind.shared else folder) / f"{part}.py"
 
     def edits(self, info: KataInfo) -> Path:
         """Return the path of the mistakes that are edits of the reference; it need not exist."""
@@ -301,17 +302,15 @@ def read_kata_info(path: Path) -> KataInfo:
     call = _parse_statement_only(read(path)) or _kata_call(parse(path))
     if call is None:
         raise KataError(f"{path.name} must bind KATA = Kata(…) at its top level.")
-    wanted = {field.name for field in fields(KataInfo)} - {"path", "name"}
-    found = {name: value for name, value in _defaults().items() if name in wanted}
+    wanted = {field.name for field in fields(KataInfo)} - {"path", "name", "kind"}
+    given = wanted | {"questions", "kind_name"}
+    found = {name: value for name, value in _defaults().items() if name in given}
     found["name"] = ast.literal_eval(call.args[0])
     for keyword in call.keywords:
-        if keyword.arg in wanted:
+        if keyword.arg in given:
             found[keyword.arg] = _literal(keyword, path)
-    _require_written(found, path)
-    if found["questions"]:
-        found["points"] = points_of_questions(found["questions"], found["written"])
-        found["entry_points"] = tuple(found["questions"])
-    found["questions"] = tuple(found["questions"])
+    kind = _kind_of(found, path)
+    found |= {"kind": kind, "points": kind.points(found), "entry_points": kind.entry_points(found)}
     missing = wanted - found.keys() | (set() if found["entry_points"] else {"entry_points"})
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")
@@ -323,7 +322,7 @@ def read_kata_info(path: Path) -> KataInfo:
         raise KataError(f"{path.name}: points={found['points']!r} must be a number above 0.")
     if found["points"] % 0.5:
         raise KataError(f"{path.name}: points={found['points']!r} must be whole or half points.")
-    return KataInfo(path=path, **found)
+    return KataInfo(path=path, **{name: found[name] for name in (*wanted, "name", "kind")})
 
 
 def _defaults() -> dict[str, Any]:
@@ -336,7 +335,7 @@ def _defaults() -> dict[str, Any]:
 def _libraries(found: dict[str, Any], path: Path) -> tuple[str, ...]:
     """Return the libraries in which a kata may be answered, its own first. Raises KataError."""
     own, others = found["library"], tuple(found["libraries"])
-    if own == "numpy" and not (others or found["questions"] or found["ships_wrong_code"]):
+    if own == "numpy" and found["kind"].is_code and not (others or found["ships_wrong_code"]):
         return (own, "torch")
     if others and own not in others:
         raise KataError(f"{path.name}: libraries={others!r} lacks the kata's own, {own!r}.")
@@ -347,24 +346,16 @@ def _libraries(found: dict[str, Any], path: Path) -> tuple[str, ...]:
     return (own, *(name for name in others if name != own))
 
 
-def _require_written(found: dict[str, Any], path: Path) -> None:
-    """Raise KataError if the written answers of a declaration are none."""
+def _kind_of(found: dict[str, Any], path: Path) -> Kind:
+    """Return the kind of a declaration with these arguments. Raises KataError if they do not fit it."""
     if not isinstance(found["written"], dict):
         raise KataError(f'{path.name}: written must be a dict: {{"WHY": (3, "…")}}.')
-    if found["written"] and not found["questions"]:
-        raise KataError(f"{path.name}: written answers stand on a page of questions; add a question.")
-    for name, given in found["written"].items():
-        if name in found["questions"]:
-            raise KataError(
-                f"{path.name}: `{name}` is a question and a written answer; name one of them anew."
-            )
-        worth, rubric = given if isinstance(given, tuple) and len(given) == 2 else (0, "")
-        fits = isinstance(worth, int | float) and worth > 0 and worth % 0.5 == 0
-        if not fits or not isinstance(rubric, str):
-            raise KataError(
-                f"{path.name}: written={{{name!r}: …}} must be whole or half points and a rubric:"
-                f' {{{name!r}: (3, "…")}}.'
-            )
+    try:
+        kind = kind_of(found)
+        kind.require_valid(found)
+    except KataError as error:
+        raise KataError(f"{path.name}: {error}") from None
+    return kind
 
 
 def _parse_statement_only(source: str) -> ast.Call | None:

@@ -159,7 +159,7 @@ class Answers:
         return [
             name
             for name, mistake in GENERAL.items()
-            if name not in self.names and not kata.questions and mistake.when(kata)
+            if name not in self.names and kata.kind.is_code and mistake.when(kata)
             if any(mistake.in_place_of(entry) is not entry for entry in entries)
         ]
 
@@ -203,7 +203,7 @@ class Answers:
     def source_of(self, name: str) -> str:
         """Return the source of a file with all entry points, as a student could hand it in. Its answer has
         lines; the rest comes from the reference."""
-        own_row = ["STUDENT = None"] if self.info.questions else []  # questions are then judged on all rows
+        own_row = filter(None, [self.info.kind.on_all_rows])
         if name in self._edited:
             embedded = EMBEDDED.format(reference=self.reference_source)
             source = IMPORTS_REFERENCE.sub(lambda _: f"{embedded}\n", self._changed[name], count=1)

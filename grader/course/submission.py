@@ -121,14 +121,14 @@ def read(info: KataInfo, data: bytes, label: str, by: Reader | None = None, **gi
     Raises SubmissionRejected if it is not valid Python, and Unreadable if it cannot be read."""
     from grader.worker.reader import Record
 
-    facts = {name: getattr(info, name) for name in FACTS}
+    facts = {"answer": info.kind.answer, **{name: getattr(info, name) for name in FACTS}}
     record, source = ask("read", Record, data, by, label=label, kata=facts, **given)
     name = f"{label} (cell {info.name})" if given.get("notebook") else label
     return Submission(info, source, name, record)
 
 
 #: What a reader has to know of a kata.
-FACTS = (*("name", "library", "libraries", "entry_points", "questions", "written", "ships_wrong_code"),)
+FACTS = ("name", "library", "libraries", "entry_points", "written", "ships_wrong_code")
 
 
 def parse(info: KataInfo, source: str, label: str, by: Reader | None = None) -> Submission:

@@ -15,17 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from itertools import combinations, islice
 
 from grader.answer_keys.answers import Case
-from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult
 from grader.diagnosis.candidate import LEAST_CASES, CandidateMistake, FailedCheck
 from grader.diagnosis.known_mistakes import KnownMistake
 from grader.diagnosis.several_mistakes import Joined, SeveralMistakes, join, options_of
 from grader.kata import Kata
+from grader.kinds import Kind, Questions
 from grader.report import Mistake
 from grader.values.arrays import float_dtype
+from grader.values.constants import agrees, plain
 
 BOTH = "There are two mistakes at once. One: {} The other: {}"
 THREE = "There are three mistakes at once. One: {} Another: {} The third: {}"
@@ -388,14 +390,14 @@ def _name_of_pair(check: FailedCheck, one: CandidateMistake, other: CandidateMis
     return _at_once([one, other]) if explained_by_both(check, one, other) else None
 
 
-class QuestionMatcher(MistakeMatcher):
+class ConstantMatcher(MistakeMatcher):
     """Names the known mistake that gives the same wrong answer in the same row of numbers."""
 
     def naming(self, results: Sequence[CheckResult], source: str = "") -> Naming:
-        return NamingOfQuestions(self.mistakes, results, source)
+        return NamingOfConstants(self.mistakes, results, source)
 
 
-class NamingOfQuestions(Naming):
+class NamingOfConstants(Naming):
     """The search for the mistakes of one page of answers."""
 
     def run(self) -> None:
@@ -418,4 +420,15 @@ def _answers_alike(mistake: KnownMistake, result: CheckResult) -> bool:
 
 def matcher_of(kata: Kata, mistakes: Sequence[KnownMistake]) -> MistakeMatcher:
     """Return the matcher of a kata's mistakes."""
-    return (QuestionMatcher if kata.questions else MistakeMatcher)(mistakes)
+    return _matcher_of_kind(kata.kind, mistakes)
+
+
+@singledispatch
+def _matcher_of_kind(_: Kind, mistakes: Sequence[KnownMistake]) -> MistakeMatcher:
+    """Return the matcher of a kind of kata."""
+    return MistakeMatcher(mistakes)
+
+
+@_matcher_of_kind.register(Questions)
+def _(_: Questions, mistakes: Sequence[KnownMistake]) -> MistakeMatcher:
+    return ConstantMatcher(mistakes)

@@ -24,8 +24,8 @@ from grader.cases import generation
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import checks_of
+from grader.checks.constants import written_answers
 from grader.checks.points import Points, points_of
-from grader.checks.questions import written_answers
 from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from grader.diagnosis.matcher import MistakeMatcher, Naming
     from grader.diagnosis.search_options import SearchOptions
 
-PASSES_FROM = 75  # percent of the questions of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
 Use = tuple[str, int]  # of a library function: its name and the line
 GARBAGE = 10_000  # objects between two garbage collections: a mistake may build a list for a whole vocabulary
@@ -207,7 +206,7 @@ class Grader:
             checks = self._with_shortcut(checks, shortcut)
         self.doing, seconds = "", time.monotonic() - began
         report = replace(_report(submission, kata, checks, seconds, judged), cap=points.cap)
-        if explained.is_enough or kata.questions or not submission.record.plain:  # it would answer a question
+        if explained.is_enough or not kata.kind.is_code or not submission.record.plain:
             return Graded(report, judged.isolation)
         factory = self.factories[kata.library]
         unexplained = Unexplained(prepared, submission, factory, self.device, judged.results)
@@ -341,9 +340,7 @@ def _report(
 ) -> KataReport:
     """Return the report of a kata; without `judged`, no worker has run the submission."""
     parts = judged.parts.verdicts() if judged and judged.parts else ()
-    passed = not parts and all(check.status in ("passed", "skipped") for check in checks)
-    if kata.questions:
-        passed = sum(check.score for check in checks) >= PASSES_FROM * len(kata.questions)
+    passed = not parts and kata.kind.passes(kata, checks)
     report = KataReport(
         submission.info.name,
         submission.info.track,

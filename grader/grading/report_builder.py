@@ -22,7 +22,7 @@ from grader.grading.snippet import (
     signatures_of,
     with_parameters,
 )
-from grader.kata import Arguments, Kata
+from grader.kata import Kata
 from grader.report import (
     CheckReport,
     CheckStatus,
@@ -182,7 +182,7 @@ def shown(
     """Return the failure that a report shows and its call: the smallest; one of the next whose call is
     shorter code; or the last of those on `easier` cases."""
     first = smallest(result)
-    if kata.questions:
+    if not kata.kind.is_code:  # nothing is called
         return first, None
 
     def script(failure: Failure) -> Script | None:
@@ -225,18 +225,12 @@ def _came(failure: Failure, difference: Difference) -> str:
 
 def _counterexample(failure: Failure, script: Script | None, kata: Kata) -> dict[str, str] | None:
     """Return the variables of the calls that the report shows; the case if nothing was called."""
-    if kata.questions:
-        return _show_row(failure.case.arguments)
+    if shown := kata.kind.counterexample(failure.case.arguments):
+        return shown
     if script is None:
         return _show_values(failure.case.arguments, kata.axes)
     words = set(WORD.findall(" ".join(script.calls)))
     return _show_values({n: value for n, value in script.values.items() if n in words}, kata.axes)
-
-
-def _show_row(case: Arguments) -> dict[str, str]:
-    """Return the numbers of a row of questions as one entry."""
-    numbers = [f"{name}={show(value)}" for name, value in case.items() if name != "row"]
-    return {f"row {case['row']}": ", ".join(numbers)}
 
 
 def _show_values(values: dict[str, Any], axes: dict[str, str]) -> dict[str, str] | None:

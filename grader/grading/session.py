@@ -179,8 +179,7 @@ def grade_read(
     try:
         submission = read()
         if not submission.begun:
-            task = "fill in the values" if info.questions else "write the code"
-            message = f"Not started yet: open {submission.label}, read its docstring, {task}."
+            message = f"Not started yet: open {submission.label}, read its docstring, {info.kind.task}."
             return Graded(info.unjudged("not_started", message))
         if lacks_library(submission):
             return Graded(info.unjudged("error", _what_to_install(submission)))

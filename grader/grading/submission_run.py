@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from grader.cases.oracle import measured
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.parts import JudgedParts, Parts
-from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check, smallest
 from grader.course.catalog import is_name
 from grader.course.submission import Submission, SubmissionRejected, forbidden_names
@@ -192,7 +191,7 @@ class SubmissionRun:
         try:
             self.isolations.append(Isolation(**greeting))
             answer = student.load(kata.name, LOAD_SECONDS, **self._loading())
-            row = row_of(student, kata) if kata.questions else None
+            row = kata.kind.row_of(kata, student)
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
@@ -206,7 +205,7 @@ class SubmissionRun:
         except BaseException:
             self.close()
             raise
-        if not kata.questions:
+        if kata.kind.is_code:
             self._require_entry_points(answer)
         return CheckContext(kata, self.prepared.oracle, student, self.parts, row)
 
@@ -346,7 +345,7 @@ class SubmissionRun:
         kata, oracle = self.prepared.kata, self.prepared.oracle
         if self.process is None or self.losses or self.parts or oracle.recorded is not None:
             return None
-        if check.nature.asks_others or kata.questions:
+        if check.nature.asks_others or not kata.kind.is_code:
             return None
         if self.context.is_translated and check.nature.of_tensors:
             return None  # the reference, in NumPy, would import PyTorch here
@@ -412,7 +411,7 @@ class SubmissionRun:
 
 def _parts_of(kata: Kata, submission: Submission) -> Parts | None:
     """Return the parts of a submission; None if there is only one, or if all are written."""
-    if len(kata.entry_points) == 1 or kata.questions:
+    if len(kata.entry_points) == 1 or not kata.kind.is_code:
         return None
     unwritten = {name: range(*lines) for name, lines in submission.record.unwritten.items()}
     return Parts(kata.entry_points, unwritten) if unwritten else None

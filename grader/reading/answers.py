@@ -24,7 +24,9 @@ QUESTION = b'{"ask":'  # how the header of a frame with a question begins
 PLAIN_NODES, PLAIN_DEPTH, PLAIN_SECONDS = 40_000, 100, 1.0
 PLAIN_INTEGER = 1 << 1024
 Answer = dict[str, Any]
-#: What is known of a kata, by the names of the fields of `KataInfo`.
+#: Whether anything is written, by `Kind.answer`.
+BEGUN = {"code": parts.is_begun, "constants": parts.is_answered}
+#: What is known of a kata, by the names of the fields of `KataInfo`, and what its `answer` is.
 KataFacts = Mapping[str, Any]
 
 
@@ -53,7 +55,7 @@ def read(
     seconds = time.process_time() - began
     found: Answer = {
         "library": parts.library_of(tree, kata["library"], kata["libraries"]),
-        "begun": _is_begun(tree, kata),
+        "begun": BEGUN[kata["answer"]](tree, [*kata["entry_points"], *kata["written"]]),
         "unwritten": {
             n: [r.start, r.stop] for n, r in parts.unwritten_parts(tree, kata["entry_points"]).items()
         },
@@ -73,13 +75,6 @@ def _is_shipped(source: str, code: str, wrong: str, stub: str) -> bool:
     """Return whether a source is the wrong code that a kata ships: by the digest of the text, or with the
     `stub` by its code, as its statement may have been corrected since."""
     return shape.text_digest(source) == wrong or bool(stub and code == shape.code_digest(ast.parse(stub)))
-
-
-def _is_begun(tree: ast.Module, kata: KataFacts) -> bool:
-    """Return whether a function is written, or every question has an answer."""
-    if kata["questions"]:
-        return parts.is_answered(tree, [*kata["entry_points"], *kata["written"]])
-    return parts.is_begun(tree, kata["entry_points"])
 
 
 def _is_plain(tree: ast.Module) -> bool:

@@ -59,7 +59,7 @@ def _row(course: Course, info: KataInfo) -> str:
     )
     mistakes += len(read_edits(course.edits(info)))
     free = sum(not check.nature.is_optional for check in BUILTIN.values()) + _optional_checks(info)
-    checks = len(info.questions) or free + laws + corners
+    checks = free + laws + corners if info.kind.is_code else len(info.entry_points)
     mark = " (draft)" if info.draft else ""
     return f"| `{info.name}`{mark} | {checks} | {laws} | {mistakes} | {variants} | {info.source} |"
 

@@ -226,7 +226,7 @@ def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
         v4.new_markdown_cell, f"{info.name}-statement", to_markdown(text) + _drawn(course, info, text)
     )
     code = without_statement(stub)
-    is_given = bool(info.ships_wrong_code or info.questions)
+    is_given = bool(info.ships_wrong_code) or not info.kind.is_code
     if solved and not is_given:
         code = with_solution(code, course.solution(info, "reference").read_text(encoding="utf-8"))
     answer = _cell(v4.new_code_cell, info.name, f"%%kata {info.name}\n{code}")

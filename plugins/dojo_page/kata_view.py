@@ -105,7 +105,7 @@ class KataView:
             self.told = ui.label("")
             self.again = html.button("Write it again", type="button").on("click", self._check)
         self.problem.set_visibility(False)
-        if self.info.questions:
+        if not self.info.kind.is_code:
             typed = self.place.typed.setdefault(self.info.name, {})
             self.questions = QuestionsView(typed, lambda: self.document.text, self._answer, self._check)
         else:
@@ -135,7 +135,7 @@ class KataView:
         self._say("Judging …", is_work=True)
 
     def _keys(self) -> list[Key]:
-        field = "#main .questions input" if self.info.questions else ".editor .cm-content"
+        field = ".editor .cm-content" if self.info.kind.is_code else "#main .questions input"
         return [
             Key("e", "Go into the editor.", lambda: focus_on(field)),
             Key("h", "Show the next hint.", self.toolbar.next_hint),
@@ -326,7 +326,7 @@ class KataView:
             kata=report,
             words=WORDS[report.status],
             was=verdict.was,
-            is_page=bool(self.info.questions),
+            is_page=not self.info.kind.is_code,
             waits=first_needed(self.course, self.info) if report.status == "waiting" else "",
             shown=shown(report) if found else "",
             way=verdict.way,

@@ -79,7 +79,7 @@ def _named(course: Course, found: list[Due], names: tuple[str, ...]) -> Due:
         raise CourseError("`grade review` goes with the name of one kata, or with none for what is due.")
     if due := next((one for one in found if one.info == infos[0]), None):
         return due
-    if infos[0].questions:
+    if not infos[0].kind.is_code:
         raise CourseError(f"{infos[0].name} asks questions: it has no code to review.")
     raise CourseError(f"{infos[0].name} has not passed yet: a review breaks an answer of yours that has.")
 

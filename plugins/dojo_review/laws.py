@@ -172,7 +172,7 @@ def functions_of(grader: Grader, prepared: PreparedKata) -> tuple[Functions, dic
     if kata.functions_for_laws is not None:
         made = kata.functions_for_laws(None)
         return kata.functions_for_laws, {name: list(signature(made[name]).parameters) for name in made}
-    if not all(name in stub for name in kata.entry_points) or kata.questions:
+    if not all(name in stub for name in kata.entry_points) or not kata.kind.is_code:
         raise CourseError(f"{kata.name} is no kata of functions: laws cannot be written for it.")
     names = {name: stub[name] for name in kata.entry_points}
     return lambda student: {name: getattr(student, name) for name in names}, names

@@ -42,12 +42,12 @@ class Due:
 
 def calendar(course: Course, today: date) -> list[Due]:
     """Return the katas that have passed: missed ones first, then in the order of their days and the course.
-    Katas of questions have no code to review."""
+    Katas that are answered with constants have no code to review."""
     known = CourseState(course).katas()
     found = [
         Due(info, state, _day(state, today))
         for info in course.katas.values()
-        if (state := known.get(info.name, KataState())).has_passed and not info.questions
+        if (state := known.get(info.name, KataState())).has_passed and info.kind.is_code
     ]
     return sorted(found, key=lambda due: (due.state.reviewed != Outcome.MISSED, due.day or date.max))
 

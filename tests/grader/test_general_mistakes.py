@@ -14,6 +14,7 @@ from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.course.known_solutions import Answers
 from grader.grading.session import open_grader
+from grader.kinds import KINDS
 
 from .conftest import DOUBLE
 
@@ -113,11 +114,16 @@ def test_only_what_can_show_is_tried():
         answers.info = types.SimpleNamespace(entry_points=("entry",))
         answers.reference = types.SimpleNamespace(entry=entry_point)
         answers.tree, answers._edited = ast.parse(""), {}
-        plain = {"library": "numpy", "questions": {}, "grades_gradients": False, "checks_device": False}
+        plain = {
+            "library": "numpy",
+            "kind": KINDS["functions"],
+            "grades_gradients": False,
+            "checks_device": False,
+        }
         return answers.general(types.SimpleNamespace(**{**plain, **declared}))
 
     assert set(tried(np.double)) == set() != set(tried(lambda x: x)) == OF_FUNCTIONS
-    assert tried(lambda x: x, questions={"A": ("", "")}) == tried(dict) == []
+    assert tried(lambda x: x, kind=KINDS["questions"]) == tried(dict) == []
     assert set(tried(lambda x: x, library="torch", grades_gradients=True, checks_device=True)) == (
         GENERAL.keys() - {"keeps_the_first_dtype"}
     )

@@ -24,7 +24,7 @@ from grader.worker.fork_server import WorkerFactories
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = Course(ROOT)
-KATAS = [info for info in COURSE.katas.values() if len(info.entry_points) > 1 and not info.questions]
+KATAS = [info for info in COURSE.katas.values() if len(info.entry_points) > 1 and info.kind.is_code]
 
 #: How many mistakes of a part are graded: `DOJO_SAMPLE=1000` takes all of them.
 SAMPLE = int(os.environ.get("DOJO_SAMPLE", "1"))

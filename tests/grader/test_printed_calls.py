@@ -37,7 +37,7 @@ from printed_calls import (  # noqa: E402 -- a benchmark, which runs them all an
 MISTAKES = 2  # of each kata, evenly spread over its file
 MORE_MISTAKES = 4  # of the katas whose reports quote many kinds of values
 LARGE = {"train_language_model"}  # no call of theirs is short enough for a report
-KATAS = [name for name, info in Course(ROOT).katas.items() if not info.questions]
+KATAS = [name for name, info in Course(ROOT).katas.items() if info.kind.is_code]
 QUOTING = [
     "head_split_merge", "layer_norm", "adamw_step", "padding_mask", "multi_head_attention", "swiglu",
     "rotary_embedding", "byte_pair_encoding", "kv_cache", "top_p", "train_language_model", "paged_kv_cache",

@@ -12,17 +12,18 @@ import pytest
 from dojo_authoring.verify.judged import key_entry
 from dojo_authoring.verify.katas import verify_course
 from grader.answer_keys.file import KeyFile, Keyring, write
-from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course, load_file
 from grader.course.known_solutions import Answers
 from grader.course.submission import parse
 from grader.formats import account, terminal
 from grader.grading.grader import Grader
 from grader.kata import Kata, KataError
+from grader.kinds import KINDS
 from grader.reading.cells import answer_to
+from grader.values.constants import agrees, plain
 
 COURSE = Course(Path(__file__).parents[2])
-PAGES = [info for info in COURSE.katas.values() if info.questions]
+PAGES = [info for info in COURSE.katas.values() if info.kind == KINDS["questions"]]
 INFO = COURSE.katas["attention_questions"]
 ROW_OF_ADA = sum(b"ada") % 8
 
@@ -35,7 +36,7 @@ def reference_of(name):
 def answers(info, row):
     numbers = COURSE.declaration(info).examples[row]
     reference = reference_of(info.name)
-    return {name: plain(getattr(reference, name)(**numbers)) for name in info.questions}
+    return {name: plain(getattr(reference, name)(**numbers)) for name in info.entry_points}
 
 
 def filled(info, student="ada", row=ROW_OF_ADA, **changes):
@@ -58,7 +59,7 @@ def failed(report):
 
 class TestPages:
     def test_there_are_five_pages_of_eight_questions(self):
-        assert [len(info.questions) for info in PAGES] == [8] * 5
+        assert [len(info.entry_points) for info in PAGES] == [8] * 5
         assert {info.max_score for info in PAGES} == {800}
 
     @pytest.mark.parametrize("info", PAGES, ids=lambda info: info.name)

@@ -247,7 +247,7 @@ def test_a_page_of_questions_is_drafted(new, tmp_path, capsys):
     ]
     course = Course(tmp_path / "my")
     info = course.kata_info("masks")
-    assert info.questions == ("CAUSAL_PAIRS", "WINDOW_PAIRS")
+    assert info.entry_points == ("CAUSAL_PAIRS", "WINDOW_PAIRS")
     numbers = course.declaration(info).numbers
     assert {name: sorted(column) for name, column in numbers.items()} == {
         "tokens": [*range(3, 11)],
@@ -274,7 +274,7 @@ def test_a_second_page_of_a_track_shares_the_variants(new, tmp_path):
 def test_questions_are_asked_for(new, tmp_path):
     code, said = new("concepts/masks", answers="questions\nPAIRS(tokens)\nROWS(tokens)\n\n\nS\n")
     assert code == 0, said
-    assert Course(tmp_path / "my").kata_info("masks").questions == ("PAIRS", "ROWS")
+    assert Course(tmp_path / "my").kata_info("masks").entry_points == ("PAIRS", "ROWS")
 
 
 def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):

@@ -15,7 +15,7 @@ from .statement_examples import EXAMPLES, Refused
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = Course(ROOT)
-KATAS = [name for name, info in COURSE.katas.items() if not info.questions]
+KATAS = [name for name, info in COURSE.katas.items() if info.kind.is_code]
 NUMBER = re.compile(
     r"(?<![\w.])-?(?:inf|True|False|\d{1,3}(?:,\d{3})+|\d+/\d+|\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w.]*\w)"
 )

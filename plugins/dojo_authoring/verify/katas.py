@@ -37,7 +37,6 @@ from dojo_authoring.verify.trivial import MOST, points_of_trivial_answers
 from grader.answer_keys.answers import Recorded, RecordedMistake
 from grader.cases.generation import SEED
 from grader.checks.base import Check, CheckContext, PreparedKata
-from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import line_of, message_of, read
@@ -52,6 +51,7 @@ from grader.grading.session import GraderSettings, grade_file, lacks_library, op
 from grader.kata import KataError
 from grader.mistakes import LEVELS
 from grader.report import CheckReport, KataReport
+from grader.values.constants import agrees, plain
 from grader.values.formatting import counted
 from grader.worker.calls import CaseFailed, KeptCalls, Skip
 from grader.worker.in_process import LocalStudent
@@ -289,7 +289,7 @@ def outcomes(
     records.note_mistakes(judged)
     every = [outcome_of(mistake, matcher, changed.get(mistake.recorded.id)) for mistake in judged]
     found = [outcome for outcome in every if not outcome.is_general or outcome.named == outcome.name]
-    if prepared.kata.questions:
+    if not prepared.kata.kind.is_code:
         for index, outcome in enumerate(found):
             outcome.twin = _twin(judged[index].recorded, [other.recorded for other in judged[:index]])
     return found
@@ -606,7 +606,7 @@ def _verify_trivial_answers(
     course: Course, prepared: PreparedKata, result: KataVerification, records: Records
 ) -> None:
     """Add a gap if an answer that takes no thought earns more than one of ten points."""
-    if prepared.kata.questions or records.has_passed("trivial answers"):
+    if not prepared.kata.kind.is_code or records.has_passed("trivial answers"):
         return
     most = prepared.kata.points * MOST
     found = points_of_trivial_answers(course, prepared)

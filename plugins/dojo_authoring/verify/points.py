@@ -49,7 +49,7 @@ def verify_points(course: Course, names: tuple[str, ...], seeds: int) -> int:
     if the points of one differ by more than MOST_APART."""
     infos = [course.kata_info(name) for name in names] or list(course.katas.values())
     found = []
-    for _, result in for_each(course, [info for info in infos if not info.questions], _judge_kata, seeds):
+    for _, result in for_each(course, [info for info in infos if info.kind.is_code], _judge_kata, seeds):
         found.append(result)
         for line in _rows(result):
             click.echo(line)

@@ -73,7 +73,7 @@ def digest_of(course: Course, info: KataInfo) -> str:
     """Return a digest of the kata's stub, declaration and solutions, with LF line ends."""
     paths = [course.stub(info), info.path, *sorted(course.folder(info).rglob("*.py"))]
     paths += [course.edits(info)]
-    paths += [course.solution(info, "variants")] if info.questions else []
+    paths += [course.solution(info, part) for part in info.kind.shared]
     texts = [path.read_bytes().replace(b"\r\n", b"\n") for path in paths if path.is_file()]
     parts = b"".join(hashlib.sha256(text).digest() for text in texts)
     return hashlib.sha256(parts).hexdigest()[:16]
@@ -186,7 +186,7 @@ def judged_files(course: Course, info: KataInfo) -> list[Path]:
 
 def answer_files(course: Course, info: KataInfo) -> list[Path]:
     """Return the files of mistakes and variants. If there are no mistakes, the first is the one to write."""
-    due = course.solution(info, "mistakes") if info.questions else course.edits(info)
+    due = course.folder(info) / info.kind.mistakes
     return [*(course.mistakes(info) or [due]), course.solution(info, "variants")]
 
 
@@ -371,8 +371,8 @@ def _gaps_of_questions(course: Course, info: KataInfo) -> list[str]:
     return [
         f"{place(course, path)}: the question `{name}` has no {what}; write it."
         for path, names, found, what in (
-            (stub, (*info.questions, *info.written), asked, "line `… = ...`"),
-            (reference, info.questions, answered, "function"),
+            (stub, (*info.entry_points, *info.written), asked, "line `… = ...`"),
+            (reference, info.entry_points, answered, "function"),
         )
         for name in names
         if name not in found
@@ -380,7 +380,7 @@ def _gaps_of_questions(course: Course, info: KataInfo) -> list[str]:
 
 
 def _gaps_of_signatures(course: Course, info: KataInfo) -> list[str]:
-    if info.questions:
+    if not info.kind.is_code:
         return _gaps_of_questions(course, info)
     stub, reference = course.stub(info), course.solution(info, "reference")
     shown, expected = _signatures(parse(stub)), _signatures(parse(reference))
@@ -434,7 +434,7 @@ def _gaps_of_names(course: Course, info: KataInfo) -> list[str]:
 
 def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
     kata, where = course.declaration(info), place(course, info.path)
-    if kata.questions:  # each is one point
+    if not kata.kind.is_code:  # each constant is one point
         return []
     if kata.draw is None:
         return [f"{where}: it draws no cases; decorate a function with @KATA.cases."]
@@ -511,7 +511,7 @@ def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
 def _gaps_of_shortcuts(course: Course, info: KataInfo) -> list[str]:
     """Return a message if the syllabus has a table of shortcuts without this kata, and for each right answer
     that would get a note."""
-    if info.questions:
+    if not info.kind.is_code:
         return []
     listed = course.syllabus.shortcuts
     if listed and info.name not in listed:

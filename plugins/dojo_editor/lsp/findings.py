@@ -15,8 +15,7 @@ from grader.report import CheckReport, KataReport, Place
 from grader.texts.escaping import one_line
 from grader.texts.wrapping import code_lines
 
-NOT_STARTED = "Not started yet: read the docstring, and write the code here."
-NOT_ANSWERED = "Not started yet: read the docstring, and fill in the values here."
+NOT_STARTED = "Not started yet: read the docstring, and {task} here."
 UNWRITTEN = re.compile(r"^\s*raise NotImplementedError\b")
 CARET = re.compile(r"^ *│ ( *)\^$")  # below the line of a syntax error
 WIDTH = 88  # characters of a line of code
@@ -52,7 +51,7 @@ def findings(report: KataReport, info: KataInfo, text: str) -> list[Finding]:
         case "error":
             return [Finding(_of_error(report, info, text), report.message)]
         case "not_started":
-            words = NOT_ANSWERED if info.questions else NOT_STARTED
+            words = NOT_STARTED.format(task=info.kind.task)
             return [Finding(unwritten(lines) or name_of(info, text), words, notes)]
         case "waiting":
             return [Finding(name_of(info, text), report.message, notes)]
@@ -78,7 +77,7 @@ def _of_causes(report: KataReport, info: KataInfo, text: str) -> list[Finding]:
         found.append(Finding(at, told.guess, Severity.Warning, told.check))
     for cause in account.causes(report)[1:]:
         check = cause.first
-        place = name_of(info, text, check) if info.questions else _raised(check, lines)
+        place = _raised(check, lines) if info.kind.is_code else name_of(info, text, check)
         if place:
             found.append(Finding(place, account.explanation(check), check=check))
     if spots and proven:
