@@ -21,6 +21,8 @@ LONGEST_VERSION = 40  # characters of what a message shows of a wrong one
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
 CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
 PartStatus = Literal["passed", "partly", "failed", "not_written", "waiting"]
+#: What a check is beside the others; "" is a law, an edge case or a question.
+CheckRole = Literal["", "ordinary", "general", "dtype", "variation"]
 PictureKind = Literal["mask", "matrix", "bars", "curve"]
 
 
@@ -194,6 +196,9 @@ class CheckReport:
         words: The written answer, if a person grades it; None for a check.
         came: What came and what is expected where they first differ, such as `result[0, 2]: 0.5, expected
             0.25`. Empty if the message says both.
+        role: What every kata has the check for: `ordinary` cases, a `dtype` alone, a `variation` of what
+            others ask, or another `general` claim. Empty for a law, an edge case and a question.
+        differs: What is wrong if values differ, as a sentence; empty if the title says which case that is.
     """
 
     name: Name
@@ -214,6 +219,8 @@ class CheckReport:
     printed: Annotated[str, Limit(2_000, "lines")] = ""
     words: Annotated[str, Limit(4_000, "lines")] | None = None
     came: Value = ""
+    role: CheckRole = ""
+    differs: Title = ""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from grader.checks.parts import Parts, PartsStudent, Reached
 from grader.course.catalog import KataInfo
 from grader.expect import ExpectationFailed
 from grader.kata import Arguments, Kata
+from grader.report import CheckRole
 from grader.values.arrays import dtype_name, float_dtype, leaves
 from grader.values.comparison import Difference, first_difference, plain_dtype
 from grader.worker.calls import Call, Calls, CaseFailed, KeptCalls
@@ -197,6 +198,8 @@ class Nature:
         of_tensors: Whether it is about tensors alone, so that a reference in NumPy is not asked.
         is_slow: Whether it takes so long that mutants are asked the others before.
         is_optional: Whether only some katas have it.
+        role: What a report says of it: see `CheckReport`.
+        differs: What is wrong if values differ, as a sentence; "" if the title says which case that is.
     """
 
     compares: bool = False
@@ -207,6 +210,8 @@ class Nature:
     of_tensors: bool = False
     is_slow: bool = False
     is_optional: bool = False
+    role: CheckRole = ""
+    differs: str = ""
 
 
 OF_A_LAW = Nature(compares=True, is_measured=True)

@@ -78,7 +78,7 @@ def builtin_check(
     choose: Choose = lambda cases: cases,
     corner: str | None = "",
     needs: Callable[[Any], bool] = lambda _: True,
-    **nature: bool,
+    **nature: Any,
 ) -> Callable[[Judge], Judge]:
     """Register the decorated function as a check that every kata gets; see `BuiltinCheck`, and `Nature` for
     what else may be said of it."""
@@ -128,7 +128,12 @@ def _float64_only(cases: list[Case]) -> list[Case]:
     return [case for case in cases if float_dtype(case.arguments) == "float64"]
 
 
-@builtin_check(points=None, compares=True)
+@builtin_check(
+    points=None,
+    compares=True,
+    role="ordinary",
+    differs="The result differs from the reference's.",
+)
 def agrees_with_reference(context: CheckContext, case: Case) -> None:
     """Every entry equals the reference."""
     _agree(context, case, plain_dtype(float_dtype(context.expected(case).native)))
@@ -219,7 +224,7 @@ def _without_result_name(found: Difference, observed: dict[str, Any]) -> Differe
     return replace(found, where=where)
 
 
-@builtin_check(needs=holds_arrays)
+@builtin_check(needs=holds_arrays, role="general")
 def has_the_right_shape(context: CheckContext, case: Case) -> None:
     """Every result has the shape that the statement names."""
     expected, seen = context.expected(case), context.observe(case)
@@ -245,7 +250,7 @@ def _answered(context: CheckContext, case: Case) -> Observation:
     return seen
 
 
-@builtin_check(corner=None, needs=_has_axes, is_traced=True)
+@builtin_check(corner=None, needs=_has_axes, is_traced=True, role="dtype")
 def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     """The result has the dtype that the statement names."""
     expected = context.expected(case).native
@@ -294,7 +299,7 @@ def _path(name: str, key: Any) -> str:
     return f"{name}[{key!r}]" if name else f"`{key}`"
 
 
-@builtin_check(corner=None, is_traced=True, is_measured=True)
+@builtin_check(corner=None, is_traced=True, is_measured=True, role="general")
 def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
     """The arguments are left as they were."""
     seen = _answered(context, case)
@@ -305,7 +310,9 @@ def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
         raise seen.complaint(text, call=call)
 
 
-@builtin_check(choose=_half_reversed, corner=None, of_state=True, is_measured=True, is_slow=True)
+@builtin_check(
+    choose=_half_reversed, corner=None, of_state=True, is_measured=True, is_slow=True, role="variation"
+)
 def answers_the_same_again(context: CheckContext, case: Case) -> None:
     """The same call gives the same answer."""
     first = _answered(context, case)
@@ -320,7 +327,9 @@ def answers_the_same_again(context: CheckContext, case: Case) -> None:
         raise again.complaint(text, replace(found, what="the second answer"))
 
 
-@builtin_check(corner=None, of_state=True, is_measured=True, asks_others=True, is_optional=True)
+@builtin_check(
+    corner=None, of_state=True, is_measured=True, asks_others=True, is_optional=True, role="variation"
+)
 def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     """Calls with other inputs, in other modes and without gradients change nothing."""
     seen = _answered(context, case)
@@ -348,6 +357,7 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     is_measured=True,
     is_slow=True,
     is_optional=True,
+    role="variation",
 )
 def has_the_right_gradients(context: CheckContext, case: Case) -> None:
     """Gradients equal the reference's."""
@@ -410,6 +420,7 @@ def _none_reaches(name: str, gradient: Any, evaluating: bool) -> str:
     of_tensors=True,
     is_slow=True,
     is_optional=True,
+    role="variation",
 )
 def stays_on_the_device(context: CheckContext, case: Case) -> None:
     """Every tensor is on the inputs' device."""
@@ -488,13 +499,23 @@ def _require_same_answer(context: CheckContext, case: Case, plain: dict[str, Any
     )
 
 
-@builtin_check(choose=_float64_only, is_optional=True)
+@builtin_check(
+    choose=_float64_only,
+    is_optional=True,
+    role="variation",
+    differs="For float64 the result differs from the reference's.",
+)
 def float64_keeps_its_digits(context: CheckContext, case: Case) -> None:
     """float64 keeps its digits."""
     _agree(context, case, "float64")
 
 
-@builtin_check(corner=LAYOUT, is_optional=True)
+@builtin_check(
+    corner=LAYOUT,
+    is_optional=True,
+    role="variation",
+    differs="For arrays that are not contiguous the result differs from the reference's.",
+)
 def any_memory_layout(context: CheckContext, case: Case) -> None:
     """Any memory layout gives the same answer."""
     try:

@@ -35,25 +35,6 @@ NESTED = re.compile(r"[\[…]")  # what follows the name of a variable that hold
 SHORT_NAMES = {"a", "t", "device"}  # of what makes the arrays of a call that has its values in it
 MOST_CALLS = 8  # of a call that is shown without its values
 UNWRITTEN = "This part is not written yet"
-#: Checks that ask again what others ask, in another dtype, layout or order, or what follows from it, such as
-#: gradients. They show least of what is wrong.
-VARIATIONS = {
-    "float64_keeps_its_digits",
-    "any_memory_layout",
-    "earlier_calls_change_nothing",
-    "answers_the_same_again",
-    "stays_on_the_device",
-    "has_the_right_gradients",
-}
-ORDINARY, DTYPES = "agrees_with_reference", "keeps_the_dtype"  # checks of ordinary cases, and of dtypes alone
-#: What fails if values differ, by the check's name; in an edge case its title says which.
-DIFFERS = {
-    ORDINARY: "The result differs from the reference's.",
-    "float64_keeps_its_digits": "For float64 the result differs from the reference's.",
-    "any_memory_layout": "For arrays that are not contiguous the result differs from the reference's.",
-}
-#: Checks that every kata has, whose titles say nothing that the message does not say.
-GENERAL = {ORDINARY, DTYPES, *VARIATIONS, "has_the_right_shape", "leaves_arguments_unchanged"}
 AT_RANDOM = "drawn at random"  # in what is said of answers that differ from call to call
 NAN = "The result holds NaN."
 #: The commands that lead on from a report, by what they show.
@@ -215,7 +196,9 @@ def causes(kata: KataReport) -> list[Cause]:
     for check in wrong(kata):
         groups.setdefault(_reason(check), []).append(check)
     found = [Cause(tuple(sorted(checks, key=_shows_little))) for checks in groups.values()]
-    is_far_off = any(check.name == ORDINARY and check.expected and not check.message for check in wrong(kata))
+    is_far_off = any(
+        check.role == "ordinary" and check.expected and not check.message for check in wrong(kata)
+    )
     return sorted(found, key=lambda cause: _rank(cause, is_far_off))
 
 
@@ -237,7 +220,7 @@ def fails(check: CheckReport) -> str:
     if check.status not in WRONG:
         return ""
     in_edge_case = f"In an edge case the result differs from the reference's: {check.title}"
-    differs = DIFFERS.get(check.name, in_edge_case if check.expected is not None else "")
+    differs = check.differs or (in_edge_case if check.expected is not None else "")
     return check.message or differs or f"This does not hold: {check.title}"
 
 
@@ -255,7 +238,7 @@ def also(cause: Cause) -> list[tuple[str, CheckReport]]:
 
 def rule_of(check: CheckReport) -> str:
     """Return the rule that a failing check states, if nothing else says it."""
-    says_nothing = check.name in GENERAL or check.status != "failed" or check.title in fails(check)
+    says_nothing = check.role or check.status != "failed" or check.title in fails(check)
     return "" if says_nothing or check.message.startswith(UNWRITTEN) else f"The rule: {check.title}"
 
 
@@ -277,19 +260,19 @@ def _reason(check: CheckReport) -> object:
 
 def _shows_little(check: CheckReport) -> tuple[bool, bool, bool, bool]:
     shows_nothing = check.expected is None and check.place is None and not check.pictures
-    return shows_nothing, check.name != ORDINARY, check.name in VARIATIONS, not is_whole(check)
+    return shows_nothing, check.role != "ordinary", check.role == "variation", not is_whole(check)
 
 
 def _rank(cause: Cause, is_far_off: bool) -> tuple[int, bool]:
     check = cause.first
     if AT_RANDOM in check.message and not named(check):
         return 0, True  # what differs at each call says little of the formula
-    if any(one.name == ORDINARY for one in cause.checks):
+    if any(one.role == "ordinary" for one in cause.checks):
         return 1, False
-    kind = 3 if check.status != "failed" else 4 if check.message and check.name not in VARIATIONS else 5
-    if is_far_off and (check.name == DTYPES or check.message == NAN):
+    kind = 3 if check.status != "failed" else 4 if check.message and check.role != "variation" else 5
+    if is_far_off and (check.role == "dtype" or check.message == NAN):
         kind = 6
-    return 2 if named(check) else kind, check.name in VARIATIONS
+    return 2 if named(check) else kind, check.role == "variation"
 
 
 def of_part(part: Part) -> str:

@@ -97,7 +97,9 @@ def as_check(
         message = earned.why
         if parts is None and not result.asked and not message:
             status, message = result.status, f"Not judged: {result.prevented or NOT_IN_TORCH}."
-        return CheckReport(check.name, check.title, status, earned.points, check.points, message)
+        return CheckReport(
+            check.name, check.title, status, earned.points, check.points, message, role=check.nature.role
+        )
     names = signatures_of(source) if names is None else names
     failure, script = told or shown(result, kata, names, as_tensors)
     difference, message = failure.difference, with_parameters(failure.message, failure, names)
@@ -121,6 +123,8 @@ def as_check(
         place=place_of(source, failure.line, failure.columns),
         snippet=script.code if script else "",
         printed=printed,
+        role=check.nature.role,
+        differs=check.nature.differs,
     )
 
 

@@ -200,7 +200,9 @@ def _merge_last(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
 
 def _without_details(check: CheckReport) -> CheckReport:
     scores = (check.score, check.max_score)
-    short = CheckReport(check.name, check.title, check.status, *scores, LEFT_OUT, words=check.words)
+    short = CheckReport(
+        check.name, check.title, check.status, *scores, LEFT_OUT, words=check.words, role=check.role
+    )
     return with_texts(short, 4)
 
 

@@ -32,8 +32,8 @@ def order(*checks):
     return [cause.first.name for cause in account.causes(report)]
 
 
-VALUES = failing("agrees_with_reference", expected="[0.5]", got="[0.3]")
-TYPES = failing("keeps_the_dtype", DTYPE)
+VALUES = failing("agrees_with_reference", role="ordinary", expected="[0.5]", got="[0.3]")
+TYPES = failing("keeps_the_dtype", DTYPE, role="dtype")
 LAW = failing("slices_sum_to_one", "The sum of each slice: 2.0 at [0], should be 1.0.")
 EXTREME = failing("extreme_scores", account.NAN, expected="[1.0]", got="[nan]")
 
@@ -51,7 +51,10 @@ def test_where_ordinary_numbers_are_wrong_a_dtype_and_nan_of_extreme_cases_come_
 def test_where_ordinary_numbers_are_right_a_dtype_keeps_its_place(other):
     assert order(TYPES, other) == ["keeps_the_dtype", other.name]
     ordinary = failing(
-        "agrees_with_reference", "The result is int8 (2); it must be bool (2).", expected="bool"
+        "agrees_with_reference",
+        "The result is int8 (2); it must be bool (2).",
+        expected="bool",
+        role="ordinary",
     )
     assert order(ordinary, TYPES) == ["agrees_with_reference", "keeps_the_dtype"]
 

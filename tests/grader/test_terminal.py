@@ -16,6 +16,7 @@ RIGHT = CheckReport("shape", "The shape is right.", "passed", 50, 50)
 WRONG = CheckReport(
     "agrees_with_reference", "Every entry equals the reference.", "failed", 0, 200, "", "f(x, 3)",
     {"x": "[1.0]    float64 (1,)"}, "[1.0, 2.0]", "[1.0, 3.0]", "[1]",
+    role="ordinary", differs="The result differs from the reference's.",
 )  # fmt: skip
 RAISED = replace(
     WRONG, status="error", message="The code raised TypeError: no (line 4).", expected=None, got=None,
