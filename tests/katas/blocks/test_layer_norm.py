@@ -148,6 +148,13 @@ def a_tiny_eps():
 
 
 @KATA.example
+def eps_of_0():
+    """Nothing is added, and a spread of 1e-3 counts in full."""
+    x = np.array([[1e-3, -1e-3, 2e-3], [1.0, 3.0, -1.0]])
+    return {"x": x, "gamma": np.array([1.0, 2.0, -1.0]), "beta": np.array([0.5, 0.0, 3.0]), "eps": 0.0}
+
+
+@KATA.example
 def one_feature():
     """It is its own mean, so only beta is left."""
     x = np.array([[2.0], [-3.0]], dtype=np.float32)

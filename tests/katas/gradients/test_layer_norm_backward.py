@@ -165,6 +165,12 @@ def a_tiny_eps():
 
 
 @KATA.example
+def eps_of_0():
+    """Nothing is added, and a spread of 1e-3 counts in full."""
+    return pinned([[1, 0, 0], [0, 1, 3]], [[1e-3, -1e-3, 2e-3], [1, 3, -1]], [1, 2, -1], 0.0)
+
+
+@KATA.example
 def a_row_alone():
     return pinned([1, 0, 0, 2], [2, 0, 1, 5], [1, 3, 1, 0.5])
 

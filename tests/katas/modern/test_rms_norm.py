@@ -103,6 +103,13 @@ def a_tiny_eps():
 
 
 @KATA.example
+def eps_of_0():
+    """Nothing is added, and numbers of 1e-4 count in full."""
+    x = np.array([[1e-4, -1e-4, 2e-4], [1.0, 3.0, -1.0]])
+    return {"x": x, "gamma": np.array([1.0, 2.0, -1.0]), "eps": 0.0}
+
+
+@KATA.example
 def one_feature():
     """Its sign is left, times gamma, but for eps."""
     return {"x": np.array([[1e-3], [-2e-3], [0.0]]), "gamma": np.array([2.0]), "eps": DEFAULT}

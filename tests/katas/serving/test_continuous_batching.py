@@ -290,7 +290,8 @@ def an_eos_of_zero():
 def an_eos_of_a_large_vocabulary():
     """Ids as those of a tokenizer; equal ints above 256 are no one object."""
     requests = [(0, [40_000, 1_000], 4), (1, [50_256, 700], 3)]
-    return {"table": [700, 50_256, 40_000, 1_000], "requests": requests, "token_budget": 3, "eos_id": 50_256}
+    table = np.array([700, 50_256, 40_000, 1_000]).tolist()  # ints of its own: eos_id is another object
+    return {"table": table, "requests": requests, "token_budget": 3, "eos_id": 50_256}
 
 
 @KATA.example

@@ -310,6 +310,13 @@ def a_lock_that_finds_nothing():
 
 
 @KATA.example
+def two_locks_that_find_nothing():
+    """Each has a number of its own."""
+    script = [["lock", [1]], ["lock", [2]], ["insert", [1], [10]], ["unlock", 0], ["unlock", 1]]
+    return {"capacity": 2, "script": [*script, ["match", [1]]]}
+
+
+@KATA.example
 def unlocking_is_no_use():
     script = [["insert", [1], [10]], ["lock", [1]], ["insert", [2], [20]], ["unlock", 0]]
     return {"capacity": 2, "script": [*script, ["insert", [3], [30]]]}

@@ -137,6 +137,23 @@ def a_large_eps_and_a_large_rate():
 
 
 @KATA.example
+def lr_of_0():
+    """The parameter stays, and the means move."""
+    arrays = {"parameter": np.array([0.5, -1.0]), "gradient": np.array([2.0, -1.0])}
+    state = {"m": np.array([1.0, 0.5]), "v": np.array([4.0, 1.0])}
+    return {**arrays, **state, "step": 2, "options": {**ALL_GIVEN, "lr": 0.0}}
+
+
+@KATA.example
+def betas_of_0():
+    """Nothing of the means is kept."""
+    arrays = {"parameter": np.array([0.5, -1.0]), "gradient": np.array([2.0, -1.0])}
+    state = {"m": np.array([1.0, 0.5]), "v": np.array([4.0, 1.0])}
+    options = {"lr": 0.5, "betas": (0.0, 0.0), "eps": 0.5, "weight_decay": 0.5}
+    return {**arrays, **state, "step": 2, "options": options}
+
+
+@KATA.example
 def a_late_step():
     """After 2000 steps a beta2 of 0.999 still leaves a correction of a tenth."""
     arrays = {"parameter": np.array([0.5, -1.0]), "gradient": np.array([2.0, -1.0])}

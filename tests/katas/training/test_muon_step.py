@@ -113,9 +113,10 @@ def all_arguments_left_out():
 
 @KATA.example
 def tiny():
-    """The root of the sum of squares may be 1e-8, and nothing is added to it."""
+    """The root of the sum of squares may be 1e-8, that of an update too, and nothing is added to it."""
     given = printed(2, [[1, 0], [0.5, 1]], [[0, 4], [3, 1]], [[3, 0], [0, 4]])
-    return {**given, "matrix": np.array([[3.0, 1.0], [0.0, 4.0]]) * 2.5e-9}
+    small = {name: given[name] * 2.5e-9 for name in ("gradient", "momentum")}
+    return {**given, **small, "matrix": np.array([[3.0, 1.0], [0.0, 4.0]]) * 2.5e-9}
 
 
 @KATA.example
@@ -123,6 +124,20 @@ def huge():
     """The root of the sum of squares may be 1e8."""
     given = printed(2, [[1, 0], [0.5, 1]], [[0, 4], [3, 1]], [[3, 0], [0, 4]])
     return {**given, "matrix": np.array([[3.0, 1.0], [0.0, 4.0]]) * 1.5e7}
+
+
+@KATA.example
+def beta_of_0():
+    """Nothing of the momentum is kept."""
+    given = printed(3, [[1, 0], [0.5, 1]], [[0, 4], [3, 1]], [[3, 0], [0, 4]])
+    return {**given, "options": {"lr": 0.1, "beta": 0.0}}
+
+
+@KATA.example
+def lr_of_0():
+    """The weight stays, and the momentum does not."""
+    given = printed(3, [[1, 0], [0.5, 1]], [[0, 4], [3, 1]], [[3, 0], [0, 4]])
+    return {**given, "options": {"lr": 0.0, "beta": 0.5}}
 
 
 @KATA.example
