@@ -28,7 +28,7 @@ WHOLE = 50  # hundredths: what is earned by a submission that fails is rounded d
 ROUNDING = 1e-9
 ENTRY = 1e-5  # the largest difference of an entry that is right
 SAME = 1e-9  # of the sum of squares: what is less is rounding
-BEYOND_CHANCE = 3  # standard errors: two shares that are further apart differ beyond chance
+BY_CHANCE = 1.5  # standard errors by which shared cases may hold more often than the seed's own
 MOST_WITHOUT_PURPOSE = 70  # percent of a kata's points while a check fails that holds its purpose
 
 
@@ -69,15 +69,19 @@ def points_of(
 
 def share_of(cases: Sequence[Case], count: Callable[[Sequence[Case]], float]) -> float:
     """Return which share of cases counts, from 0 to 1, where `count` returns that of some of them. It is the
-    share of the cases that all seeds have, so that points do not hang on the seed; but that of the seed's own
-    cases where the other is larger beyond chance, as it is if a table holds the answers to the former."""
-    shared = [case for case in cases if case.is_shared]
-    own = [case for case in cases if not case.is_shared]
+    share of the cases that all seeds have, so that points do not hang on the seed; but at most BY_CHANCE
+    above that of the seed's own cases, so that a table of the answers to the former gains no more."""
+    shared, own = halves(cases)
     if not shared or not own:
         return count(cases)
-    found, of_own = count(shared), count(own)
+    of_own = count(own)
     error = math.sqrt(of_own * max(1 - of_own, 0) * (1 / len(shared) + 1 / len(own)))
-    return of_own if found > of_own + BEYOND_CHANCE * error else found
+    return min(count(shared), of_own + BY_CHANCE * error)
+
+
+def halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
+    """Return the cases that all seeds have, and the seed's own."""
+    return [case for case in cases if case.is_shared], [case for case in cases if not case.is_shared]
 
 
 def _rounded(results: Sequence[CheckResult], found: dict[str, Earned]) -> dict[str, Earned]:
@@ -160,7 +164,8 @@ def _weight(results: Sequence[CheckResult], answers: Answers) -> tuple[float, st
     if not agreement.asked:  # it waits for a part that is not written
         return 0, NOT_COMPARED
     cases = [case for case in agreement.check.cases if not answers.context.leaves_out(case)]
-    constant = most_of_a_constant(answers, cases)
+    # an answer that is right everywhere is no constant, though a few cases may all expect one value
+    constant = most_of_a_constant(answers, halves(cases)[0] or cases) if agreement.failures else 0.0
     weight = min(1.0, FULL_FROM * share_of(cases, lambda some: how_right(answers, some, constant)))
     if weight:
         return weight, FEW_CASES_AGREE if weight < 1 else ""

@@ -398,12 +398,12 @@ def test_a_result_that_the_next_call_overwrites_is_noticed(grade):
 
 
 def test_checks_that_hold_count_in_part_where_few_cases_agree(grade):
-    report = grade(double("return x * 2 if x[0, 0] == 1.75 else x * 5 + 1"))  # two of nine cases
+    report = grade(double("return x * 2 if x[0, 0] in (1.75, 2) else x * 5 + 1"))  # four of nine cases
     part = "Counts in part: fewer than a third of the answers are right or near it."
     held = [check for check in report.checks if check.status == "passed"]
     assert held
     assert all(check.message == part and 0 < check.score < check.max_score for check in held)
-    assert 0 < report.score < 400
+    assert 0 < report.score < 500
 
 
 def test_free_checks_pay_where_many_cases_agree(grade):
