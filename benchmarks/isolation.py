@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from grader.checks.base import CheckContext
+from grader.checks.context import CheckContext
 from grader.checks.runner import run_check
 from grader.course.catalog import Course, load_file
 from grader.grading import submission_run

@@ -27,7 +27,7 @@ from dojo_authoring.parallel import for_each
 from dojo_authoring.verify.judged import run_checks
 from dojo_authoring.verify.time_limit import limited_time
 from grader.cases.oracle import Arguments
-from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, Failure, judge_case
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import standalone_sources

@@ -17,8 +17,8 @@ from grader.answer_keys.answers import Case, half, spread, spread_pairs
 from grader.cases import state
 from grader.cases.generation import LAYOUT
 from grader.cases.oracle import Oracle
-from grader.checks.base import OF_A_LAW, Check, CheckContext, Judge, Nature, Observation
 from grader.checks.constants import constant_checks
+from grader.checks.context import OF_A_LAW, Check, CheckContext, Judge, Nature, Observation
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Arguments, Kata, KataError, Law, hundredths
 from grader.kinds import Kind, Questions

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import Check, CheckContext
+from grader.checks.context import Check, CheckContext
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata, hundredths
 from grader.kinds import AskedConstant, Questions

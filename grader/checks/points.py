@@ -11,8 +11,8 @@ import numpy as np
 
 from grader.answer_keys.answers import Case
 from grader.cases.generation import fingerprint
-from grader.checks.base import CheckContext
 from grader.checks.builtin import BUILTIN, agrees_with_reference, any_memory_layout, float64_keeps_its_digits
+from grader.checks.context import CheckContext
 from grader.checks.parts import JudgedParts
 from grader.checks.runner import CheckResult
 from grader.kata import Arguments

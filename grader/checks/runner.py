@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import Check, CheckContext
+from grader.checks.context import Check, CheckContext
 from grader.checks.error_words import NUMBERS, OF_LIBRARY, UNPACKED, in_words
 from grader.checks.parts import PartsStudent, Reached, written_calls
 from grader.expect import ExpectationFailed, SubmissionFailed

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from grader.answer_keys.answers import Answer, Case, Recorded, RecordedMistake
-from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import Failure, judge_case, run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers

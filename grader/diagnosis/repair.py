@@ -24,8 +24,8 @@ from operator import attrgetter
 from typing import Any
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import leaves_arguments_unchanged
+from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckAborted, CheckResult, judge_case, run_check
 from grader.course.files import read
 from grader.course.submission import Submission, forbidden_names

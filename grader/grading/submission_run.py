@@ -12,7 +12,7 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from grader.cases.oracle import measured
-from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.parts import JudgedParts, Parts
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check, smallest
 from grader.course.catalog import is_name

@@ -24,7 +24,7 @@ from typing import Any
 
 from dojo_review.faults import Fault, faults_in, in_order
 from grader.answer_keys.answers import Case, spread
-from grader.checks.base import PreparedKata
+from grader.checks.context import PreparedKata
 from grader.course.files import text_of
 from grader.course.submission import Submission, SubmissionRejected, parse
 from grader.errors import CourseError

@@ -10,7 +10,7 @@ import pytest
 
 from grader.answer_keys.answers import Case
 from grader.checks import builtin
-from grader.checks.base import Check, Observation
+from grader.checks.context import Check, Observation
 from grader.checks.points import is_trivial
 from grader.checks.runner import CheckResult, judge_case
 from grader.course.catalog import Course

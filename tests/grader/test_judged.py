@@ -188,7 +188,7 @@ def closure(*modules):
 
 
 def path_of(module):
-    """Return `checks/base` for `grader.checks.base`, `dojo_authoring/cli` for `dojo_authoring.cli`, and
+    """Return `checks/context` for `grader.checks.context`, `dojo_authoring/cli` for `dojo_authoring.cli`, and
     `__init__` for `grader`."""
     return module.removeprefix("grader").removeprefix(".").replace(".", "/") or "__init__"
 

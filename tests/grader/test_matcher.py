@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from grader.answer_keys.answers import Case, RecordedMistake, numbered
-from grader.checks.base import Check
+from grader.checks.context import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.course.known_solutions import replaced_by
 from grader.course.submission import Submission

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grader.answer_keys.answers import Case
-from grader.checks.base import Check
+from grader.checks.context import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.diagnosis.parting import parting_place
 from grader.worker.calls import Call

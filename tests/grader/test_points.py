@@ -8,8 +8,8 @@ import pytest
 
 from grader.answer_keys.answers import Case
 from grader.cases import generation
-from grader.checks.base import Check
 from grader.checks.builtin import agrees_with_reference
+from grader.checks.context import Check
 from grader.checks.points import nearness, points_of_check, share_of
 from grader.checks.runner import CheckResult, Failure
 from grader.course.catalog import open_course

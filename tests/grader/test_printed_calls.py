@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.base import CheckContext
+from grader.checks.context import CheckContext
 from grader.checks.runner import judge_case
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources

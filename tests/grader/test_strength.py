@@ -21,7 +21,7 @@ from dojo_authoring.mutation.strength import (
 from dojo_authoring.verify.judged import recorded_mistakes
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
-from grader.checks.base import PreparedKata
+from grader.checks.context import PreparedKata
 from grader.course.catalog import Course, CourseError, find_course
 from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.edits.walk import FAMILIES

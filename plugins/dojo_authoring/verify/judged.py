@@ -25,7 +25,7 @@ import grader
 from grader.answer_keys.answers import Recorded, RecordedMistake, digest
 from grader.answer_keys.file import Entry, KataKey, KeyUnusable, declaration_digest, pack, pack_records
 from grader.cases.oracle import locked, read_entry, write_entry
-from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.points import points_of
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, KataInfo

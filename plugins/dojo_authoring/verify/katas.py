@@ -36,7 +36,7 @@ from dojo_authoring.verify.time_limit import TookTooLong, limited_time
 from dojo_authoring.verify.trivial import MOST, points_of_trivial_answers
 from grader.answer_keys.answers import Recorded, RecordedMistake
 from grader.cases.generation import SEED
-from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import line_of, message_of, read

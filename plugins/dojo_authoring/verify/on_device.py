@@ -16,7 +16,7 @@ from dojo_authoring.verify import katas
 from dojo_authoring.verify.judged import JudgedMistake, Records, judge_mistake
 from dojo_authoring.verify.katas import MistakeOutcome
 from grader.cases.generation import SEED
-from grader.checks.base import PreparedKata
+from grader.checks.context import PreparedKata
 from grader.checks.runner import CheckAborted
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read

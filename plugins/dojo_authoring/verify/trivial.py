@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from dojo_authoring.verify.time_limit import limited_time
-from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import agrees_with_reference
+from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.points import points_of
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, load_file
