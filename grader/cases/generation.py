@@ -133,7 +133,7 @@ def _with_other_numbers(
                 return None
             return case
 
-        groups = _others(numbers, Random(seed), freely)
+        groups = _others(numbers, Random(seed), freely=freely)
         found = of_same_kind({place: value for group in groups for place, value in group.items()})
         if found is None:
             kept: dict[int, Any] = {}
@@ -175,7 +175,7 @@ def _replayed(
     return case, numbers
 
 
-def _others(numbers: list[Number], random: Random, freely: bool) -> list[dict[int, Any]]:
+def _others(numbers: list[Number], random: Random, *, freely: bool) -> list[dict[int, Any]]:
     """Return a dict for each range of numbers: by its place in the list of choices, the number that replaces
     it. Equal numbers of a range get equal ones, unless `freely`, which draws each by itself."""
     replaced: dict[tuple[Any, Any], dict[Any, Any]] = {}
@@ -183,12 +183,14 @@ def _others(numbers: list[Number], random: Random, freely: bool) -> list[dict[in
     for place, value, low, high in numbers:
         known = replaced.setdefault((low, high), {})
         if value not in known or freely:
-            known[value] = _other(value, low, high, set() if freely else set(known.values()), random, freely)
+            known[value] = _other(
+                value, low, high, set() if freely else set(known.values()), random, freely=freely
+            )
         found.setdefault((low, high), {})[place] = known[value]
     return list(found.values())
 
 
-def _other(value: Any, low: Any, high: Any, taken: set[Any], random: Random, freely: bool) -> Any:
+def _other(value: Any, low: Any, high: Any, taken: set[Any], random: Random, *, freely: bool) -> Any:
     is_end = value in (low, high, 0) or (isinstance(value, float) and value.is_integer())
     if None in (low, high) or (is_end and not freely):
         return value
@@ -201,7 +203,7 @@ def _other(value: Any, low: Any, high: Any, taken: set[Any], random: Random, fre
     return next((other for other in others if other and other not in taken), value)
 
 
-def structure(value: Any, in_list: bool = False) -> object:
+def structure(value: Any, *, in_list: bool = False) -> object:
     """Return what cases of one kind have in common: all but fractions and the numbers in arrays and lists."""
     if isinstance(value, dict):
         return tuple((name, structure(part)) for name, part in value.items())
@@ -249,7 +251,7 @@ def for_all(draw_case: DrawCase, check: Callable[[Arguments], None], examples: i
 
 
 def _run(
-    draw_case: DrawCase, check: Callable[[Arguments], None], examples: int, seed: int, shrink: bool
+    draw_case: DrawCase, check: Callable[[Arguments], None], examples: int, seed: int, *, shrink: bool
 ) -> None:
     import hypothesis
     from hypothesis import HealthCheck, Phase, settings

@@ -164,6 +164,7 @@ class Oracle:
         course: Course,
         info: KataInfo,
         seed: int = generation.SEED,
+        *,
         keeps: bool = True,
         recorded: KataKey | None = None,
         draws: int = generation.DRAWS,

@@ -75,7 +75,7 @@ class Revisited(Student):
     are made in a block of `KeptCalls`.
     """
 
-    def __init__(self, student: Student, earlier: list[list[Use]], is_double: bool = False) -> None:
+    def __init__(self, student: Student, earlier: list[list[Use]], *, is_double: bool = False) -> None:
         super().__init__()
         self._student, self._earlier = student, earlier
         self._casts = ("float", "double") if is_double else ("double", "float")  # the case's own is the last
@@ -151,10 +151,10 @@ class Revisited(Student):
             yield from self._repeated("module", calls[::-1], tolerance)
             self._try("eval" if _is_training(uses) else "train", module)
             yield from self._repeated("mode", calls, tolerance)
-            with self.in_grad_mode(False):
+            with self.in_grad_mode(is_on=False):
                 both = [*self._shortened(calls), *calls]
             for use in both:
-                with self.in_grad_mode(False):
+                with self.in_grad_mode(is_on=False):
                     self._try(use.name, use.target, other_values(use.args), other_values(use.kwargs))
                 yield from self._repeated("in mode", [use], tolerance)
             self._try("train" if _is_training(uses) else "eval", module)
@@ -179,13 +179,17 @@ class Revisited(Student):
         change = CASTS.get(kind, _unchanged)
         for use in calls:
             try:
-                with self.in_grad_mode(False) if kind == "in mode" else self.watching_arguments() as watched:
+                with (
+                    self.in_grad_mode(is_on=False)
+                    if kind == "in mode"
+                    else self.watching_arguments() as watched
+                ):
                     super().call(use.name, use.target, change(use.args), change(use.kwargs))
             except SubmissionFailed as failure:
                 yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.", None
                 continue
             expected, got = change(use.value), self._calls_made()[-1].value
-            yield from _difference(kind, expected, got, tolerance, kind in CASTS)
+            yield from _difference(kind, expected, got, tolerance, in_float32=kind in CASTS)
             if watched.changed:
                 yield "argument", SENTENCES["argument"], None
 
@@ -194,7 +198,7 @@ class Revisited(Student):
         gradients or without."""
         for module, uses in zip(self._made, self.uses, strict=True):
             for is_on in (True, False):
-                with self.in_grad_mode(is_on) as held:
+                with self.in_grad_mode(is_on=is_on) as held:
                     for use in [use for use in uses if use.name == "__call__"][-1:]:
                         self._try(use.name, module, use.args, use.kwargs)
                         self._try(use.name, module, other_values(use.args), other_values(use.kwargs))
@@ -245,7 +249,7 @@ def findings(
     with KeptCalls(plain):
         kata.observed(plain, case)
     if any(map(_calls_of_module, plain.uses)):
-        module = Revisited(student, plain.uses, float_dtype(case) == "float64")
+        module = Revisited(student, plain.uses, is_double=float_dtype(case) == "float64")
         with KeptCalls(module) as made:
             yield from _with_calls(_of_modules(kata, module, *answer), made)
 
@@ -261,13 +265,13 @@ def _with_calls(
 def _in_grad_modes(
     kata: Kata, student: Student, case: Arguments, first: dict[str, Any], tolerance: Tolerance
 ) -> Iterator[Change]:
-    with student.in_grad_mode(False) as mode:
+    with student.in_grad_mode(is_on=False) as mode:
         yield from _compared("no_grad", kata, student, case, first, tolerance)
     if mode.left_changed:
         yield mode.left_changed, SENTENCES[mode.left_changed], None
     if mode.changed:
         yield "argument", SENTENCES["argument"], None
-    with student.in_grad_mode(True) as mode:
+    with student.in_grad_mode(is_on=True) as mode:
         _attempt(kata, student, case)
     if mode.left_changed == "gradients":
         yield "gradients", SENTENCES["gradients off"], None
@@ -276,7 +280,7 @@ def _in_grad_modes(
 def _of_modules(
     kata: Kata, module: Revisited, case: Arguments, first: dict[str, Any], tolerance: Tolerance
 ) -> Iterator[Change]:
-    with module.in_grad_mode(False):  # some keep a table only where no gradients are recorded
+    with module.in_grad_mode(is_on=False):  # some keep a table only where no gradients are recorded
         yield from _compared("module", kata, module, case, first, tolerance)
     yield from module.revisit(tolerance)
     if module.overwrites():
@@ -296,7 +300,7 @@ def _compared(
 
 
 def _difference(
-    kind: str, expected: Any, got: Any, tolerance: Tolerance, in_float32: bool = False
+    kind: str, expected: Any, got: Any, tolerance: Tolerance, *, in_float32: bool = False
 ) -> Iterator[Change]:
     pair = (_in_float32(expected), _in_float32(got)) if in_float32 else (expected, got)
     found = first_difference(without_objects(pair[0]), without_objects(pair[1]), tolerance)

@@ -370,7 +370,7 @@ def _require_gradients(context: CheckContext, case: Case, evaluating: bool) -> l
     """Return the calls whose gradients equal the reference's. Raises CaseFailed."""
     answer = context.expected(case)
     expected = answer.gradients
-    with context.student.recording_gradients(evaluating) as tape:
+    with context.student.recording_gradients(evaluating=evaluating) as tape:
         seen = context.ask(case.arguments)
     observed, plain = seen.observed, case.precision.tolerance(context.kata.roundings)
     if evaluating and first_difference(answer.exact, observed, plain):
@@ -477,7 +477,7 @@ def _device_failure(
 
 def _require_to_work_without_gradients(context: CheckContext, case: Case) -> None:
     """Raise Skip if the call raises on the CPU with gradients off, as they are on the fake device."""
-    with context.student.in_grad_mode(False):
+    with context.student.in_grad_mode(is_on=False):
         if isinstance(context.ask(case.arguments).failure, SubmissionFailed):
             raise Skip("the calls of this check record no gradients, and then the code raises")
 

@@ -328,7 +328,7 @@ class Trial:
         clock.processes.append(self.process)
         budget = Budget(is_outdated=clock.is_over)
         as_tensors = submission.as_tensors
-        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library, as_tensors)
+        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library, as_tensors=as_tensors)
         try:
             self.student.greeting(START_SECONDS)
             self.context = self.load(source)

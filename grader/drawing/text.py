@@ -34,7 +34,7 @@ class Cell:
     wrong: bool = False
 
 
-def draw(picture: Picture, width: int, paint: Paint, ascii_only: bool = False) -> list[str]:
+def draw(picture: Picture, width: int, paint: Paint, *, ascii_only: bool = False) -> list[str]:
     """Return the picture as lines of at most `width` characters."""
     most = MOST_ROWS if picture.kind == "bars" else len(picture.columns)
     picture = _cropped(picture, MOST_ROWS, most)

@@ -81,6 +81,7 @@ class Additions:
         lines: Collection[int] = (),
         keys: Collection[str] = (),
         unbound: str = "",
+        *,
         raises: bool = False,
     ) -> None:
         """Read a tree; `lines` ran in a failing call, whose arguments have the keys `keys`. If it `raises`,

@@ -152,7 +152,7 @@ def _delay(line: int, trace: Trace, distance: dict[int, int]) -> int:
 
 def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     """Yield the edits, one of each place in turn; places that the trace makes less likely come later."""
-    additions = Additions(tree, library, trace.lines, trace.keys, trace.unbound, bool(trace.raised))
+    additions = Additions(tree, library, trace.lines, trace.keys, trace.unbound, raises=bool(trace.raised))
     distance = distances(tree, trace.raised)
     queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
     for spot in spots(tree):

@@ -31,13 +31,13 @@ FAMILY = "statements"
 SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Delete, ast.Assert)
 
 
-def statement_mutations(body: list[ast.stmt], detaches: bool = False) -> Iterator[list[ast.stmt]]:
+def statement_mutations(body: list[ast.stmt], *, detaches: bool = False) -> Iterator[list[ast.stmt]]:
     """Yield every body that differs from this one by one mutation."""
     for index, statement in enumerate(body):
         if is_docstring(statement):
             continue
         before, after = body[:index], body[index + 1 :]
-        for replacement in _replacements(statement, detaches):
+        for replacement in _replacements(statement, detaches=detaches):
             yield [*before, *replacement, *after] or [ast.Pass()]
         if after and _order_matters(statement, after[0]):
             yield [*before, after[0], statement, *after[1:]]
@@ -47,7 +47,7 @@ def is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _replacements(node: ast.stmt, detaches: bool) -> Iterator[list[ast.stmt]]:
+def _replacements(node: ast.stmt, *, detaches: bool) -> Iterator[list[ast.stmt]]:
     """Yield the replacements of one statement: nothing, a part of it, or a similar statement."""
     if isinstance(node, (*SIMPLE, ast.For, ast.While, ast.With, ast.If, ast.Break, ast.Continue)):
         yield node.orelse if isinstance(node, ast.If) else []
@@ -217,14 +217,14 @@ class Spot:
         return Edit(self.around.where, self.owner, self.part, old, new)
 
 
-def mutations(tree: ast.Module, detaches: bool = False) -> Iterator[tuple[str, Edit]]:
+def mutations(tree: ast.Module, *, detaches: bool = False) -> Iterator[tuple[str, Edit]]:
     """Yield the edits that make mutants, and the family of their operators; `detaches` adds those that
     detach a gradient."""
     for spot in spots(tree):
-        yield from ((family, spot.edit(other)) for family, other in mutations_at(spot, detaches))
+        yield from ((family, spot.edit(other)) for family, other in mutations_at(spot, detaches=detaches))
 
 
-def mutations_at(spot: Spot, detaches: bool = False) -> Iterator[tuple[str, Any]]:
+def mutations_at(spot: Spot, *, detaches: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield what the mutation operators put in place of a node or a body, and their family."""
     if not isinstance(spot.node, list):
         yield from expression_mutations(spot.node, spot.around)
@@ -238,7 +238,7 @@ def mutations_at(spot: Spot, detaches: bool = False) -> Iterator[tuple[str, Any]
     else:
         where = spot.around.where
         detaches = detaches and "." in where and not where.endswith("__init__")
-        for body in statement_mutations(spot.node, detaches):
+        for body in statement_mutations(spot.node, detaches=detaches):
             yield FAMILY, body
         for family in RARER:
             for of_body in family.of_bodies:

@@ -297,7 +297,7 @@ def _drawing(check: CheckReport, view: View) -> list[str]:
         from grader.drawing.text import draw, tells_apart
 
         if tells_apart(check.pictures[0]):
-            lines = draw(check.pictures[0], view.width - 4, view.paint, view.ascii_only)
+            lines = draw(check.pictures[0], view.width - 4, view.paint, ascii_only=view.ascii_only)
             return [f"    {line}" for line in lines]
     return []
 

@@ -181,7 +181,7 @@ class SubmissionRun:
         self._first = None
         on_cuda = self.device != "cpu"
         seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
-        student = RemoteStudent(self.process, seconds, self.budget, kata.library, as_tensors)
+        student = RemoteStudent(self.process, seconds, self.budget, kata.library, as_tensors=as_tensors)
         student.another = self._another
         try:
             greeting = student.greeting(START_SECONDS)
@@ -224,7 +224,9 @@ class SubmissionRun:
         """Start the worker of a number. Raises WorkerLost."""
         began, kata = time.monotonic(), self.prepared.kata
         process = self.factories[kata.library].start(self.device)
-        student = RemoteStudent(process, CALL_SECONDS, self.budget, kata.library, self.submission.as_tensors)
+        student = RemoteStudent(
+            process, CALL_SECONDS, self.budget, kata.library, as_tensors=self.submission.as_tensors
+        )
         self.others[number] = process, student
         try:
             self.isolations.append(Isolation(**student.greeting(START_SECONDS)))
@@ -330,7 +332,7 @@ class SubmissionRun:
 
     def _replace_worker(self, lost: CheckAborted) -> None:
         """Start a new worker, unless too many were lost. If the import fails now, start no more at all."""
-        self.losses.append(WorkerLost(str(lost), lost.failure.status == "timeout"))
+        self.losses.append(WorkerLost(str(lost), timed_out=lost.failure.status == "timeout"))
         self.close()
         if len(self.losses) < LOSSES:
             try:

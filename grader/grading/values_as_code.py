@@ -34,7 +34,9 @@ def code_of(value: Any, as_tensors: bool = False, is_whole: bool = False) -> str
     if isinstance(value, np.generic):
         number = code_of(value.item())
         return number if as_tensors else f"np.{value.dtype}({number})"
-    if made := identity_of(value, as_tensors) or (not is_whole and expression_of(value, as_tensors)):
+    if made := identity_of(value, as_tensors=as_tensors) or (
+        not is_whole and expression_of(value, as_tensors=as_tensors)
+    ):
         return made
     if isinstance(value, np.ndarray) and as_tensors:
         value = forwards(value)

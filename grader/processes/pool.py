@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from multiprocessing import connection
 from typing import Any, Generic, TypeVar
@@ -150,7 +151,11 @@ class Pool(Generic[Task, Result]):
         if not self.children:
             atexit.register(self.close)  # multiprocessing waits for what still runs when this process ends
         is_open = self._forks or bool(self._idle)
-        child = self._idle.pop() if self._idle else Child(self._context, _serve, self._opens, self._forks)
+        child = (
+            self._idle.pop()
+            if self._idle
+            else Child(self._context, partial(_serve, is_once=self._forks), self._opens)
+        )
         job = self._jobs[child.channel] = _Job(child, task, losses, is_open)
         if is_open:
             self._give(job)
@@ -182,7 +187,7 @@ class Pool(Generic[Task, Result]):
                 self._idle.append(job.child)
         return kind, value
 
-    def _lost(self, job: _Job, is_late: bool = False) -> tuple[str, Any]:
+    def _lost(self, job: _Job, *, is_late: bool = False) -> tuple[str, Any]:
         del self._jobs[job.child.channel]
         code = job.child.end(wait=0.0 if is_late else ASK_SECONDS, ask=0.0)
         if job.is_open:
@@ -207,7 +212,7 @@ class Pool(Generic[Task, Result]):
             child.end()
 
 
-def _serve(channel: Any, opens: Opens[Any, Any], is_once: bool) -> None:
+def _serve(channel: Any, opens: Opens[Any, Any], *, is_once: bool) -> None:
     """Send the result of each task that comes, until the pool closes the channel."""
     try:
         with opens() as work:

@@ -37,7 +37,9 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, list[str]]]:
 def documented(tree: ast.Module) -> Iterator[tuple[int, int]]:
     """Yield the first and the last line of each docstring."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, False):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node, clean=False
+        ):
             yield node.body[0].lineno, node.body[0].end_lineno or node.body[0].lineno
 
 

@@ -16,7 +16,7 @@ MOST_PARTS = 20  # of a chain that is followed, which is more than any name of a
 
 
 def first_use(
-    tree: ast.Module, names: Iterable[str], methods: bool = False, entry_points: Iterable[str] = ()
+    tree: ast.Module, names: Iterable[str], entry_points: Iterable[str] = (), *, methods: bool = False
 ) -> tuple[str, int] | None:
     """Return the first of the dotted names that the source uses, and its line, or None; `a.b.*` stands for
     all that is below `a.b`. Resolved are aliases, `import *`, and the usual detours: `getattr`, `__dict__`,
@@ -44,7 +44,7 @@ def shortcut_in(
     """Return the first of a kata's shortcuts that a source uses, and its line, or None. Tensors arrive in a
     kata of PyTorch, and where the source imports that."""
     has_tensors = library == "torch" or "torch" in _Names(tree).packages
-    return first_use(tree, names, has_tensors, entry_points)
+    return first_use(tree, names, entry_points, methods=has_tensors)
 
 
 def _is_among(wanted: frozenset[str], name: str) -> bool:

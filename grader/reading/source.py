@@ -28,7 +28,7 @@ class Refused(Exception):
     """A text cannot be read; the message is one sentence. `excerpt` is the line in question, with a caret
     below the place, or empty. `unread` is True if that says nothing about the code."""
 
-    def __init__(self, message: str, excerpt: str = "", unread: bool = False) -> None:
+    def __init__(self, message: str, excerpt: str = "", *, unread: bool = False) -> None:
         super().__init__(message)
         self.excerpt, self.unread = excerpt, unread
 

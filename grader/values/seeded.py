@@ -44,7 +44,7 @@ def seed_of(value: Any) -> int | None:
     return seed if np.array_equal(drawn.astype(array.dtype), array) else None
 
 
-def expression_of(value: Any, as_tensors: bool = False) -> str | None:
+def expression_of(value: Any, *, as_tensors: bool = False) -> str | None:
     """Return a short expression for an array, which makes a tensor if `as_tensors` is true; None if there is
     none."""
     seed = seed_of(value)
@@ -67,7 +67,7 @@ def expression_of(value: Any, as_tensors: bool = False) -> str | None:
     return f"{library}.full({tuple(value.shape)}, {plain!r}, dtype={library}.{name})"
 
 
-def identity_of(value: Any, as_tensors: bool = False) -> str | None:
+def identity_of(value: Any, *, as_tensors: bool = False) -> str | None:
     """Return an expression for an identity matrix of a float dtype; None for any other value."""
     array = to_numpy(value) if hasattr(value, "shape") else None
     if array is None or array.dtype.kind != "f" or array.ndim != 2 or not is_contiguous(value):

@@ -44,7 +44,7 @@ AHEAD = 2  # requests that are sent at a time, so that the worker begins while t
 class WorkerLost(Exception):
     """The worker died, was too slow or broke the protocol. `timed_out` is True if it was too slow."""
 
-    def __init__(self, message: str, timed_out: bool = False) -> None:
+    def __init__(self, message: str, *, timed_out: bool = False) -> None:
         super().__init__(message)
         self.timed_out = timed_out
 
@@ -83,6 +83,7 @@ class RemoteStudent(Student):
         call_seconds: float = CALL_SECONDS,
         budget: Budget | None = None,
         library: str = "torch",
+        *,
         as_tensors: bool = False,
     ) -> None:
         super().__init__()
@@ -324,11 +325,11 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
         return False
     if isinstance(request, CountNumbers) and type(outcome.value) is not int:
         return False
-    if not _describes_tensors(outcome.tensors_made, options.measure == "tensors"):
+    if not _describes_tensors(outcome.tensors_made, requested=options.measure == "tensors"):
         return False
     if not (gradients is None or type(gradients) is dict):
         return False
-    if not _is_trace(outcome.trace, options.trace):
+    if not _is_trace(outcome.trace, requested=options.trace):
         return False
     if arguments is None:
         return not options.echo
@@ -337,7 +338,7 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
     return len(arguments[0]) == len(request.args) and arguments[1].keys() == request.kwargs.keys()
 
 
-def _describes_tensors(made: Any, requested: bool) -> bool:
+def _describes_tensors(made: Any, *, requested: bool) -> bool:
     """True if `made` has the form of `Outcome.tensors_made`, or is None where the request asks for none."""
     if not requested:
         return made is None
@@ -349,7 +350,7 @@ def _describes_tensors(made: Any, requested: bool) -> bool:
 PARTS = {"lines": list, "changed": int, "kept": list}  # of `Outcome.trace`
 
 
-def _is_trace(trace: Any, requested: bool) -> bool:
+def _is_trace(trace: Any, *, requested: bool) -> bool:
     """True if `trace` has the form of `Outcome.trace`, or is None where the request asks for none."""
     if trace is None or not requested:
         return trace is None

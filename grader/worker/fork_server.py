@@ -71,7 +71,9 @@ class ForkServer(WorkerFactory):
     From the second start on, it prefetches one spare worker, which gets ready while the current one is used.
     """
 
-    def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL, is_late: bool = False) -> None:
+    def __init__(
+        self, library: str = "numpy", wanted: tuple[str, ...] = ALL, *, is_late: bool = False
+    ) -> None:
         super().__init__(library, wanted)
         self._has_died = False
         self._started = 0
@@ -237,7 +239,9 @@ def _close_all_but(kept: list[int]) -> None:
         os.closerange(below + 1, above)
 
 
-def open_source(library: str, how: str = "", isolation: str = "best", is_late: bool = False) -> WorkerFactory:
+def open_source(
+    library: str, how: str = "", isolation: str = "best", *, is_late: bool = False
+) -> WorkerFactory:
     """Return a fork server, or a plain factory on systems without fork or if `how` is "spawn". The array
     library is imported first, so that all workers share it; if `is_late`, in a new interpreter."""
     wanted = ISOLATION[isolation]
@@ -247,7 +251,7 @@ def open_source(library: str, how: str = "", isolation: str = "best", is_late: b
         return WorkerFactory(library, wanted)
     if not is_late:
         _import(library)
-    return ForkServer(library, wanted, is_late)
+    return ForkServer(library, wanted, is_late=is_late)
 
 
 class WorkerFactories(dict[str, WorkerFactory]):

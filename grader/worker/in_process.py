@@ -64,7 +64,7 @@ class LocalTensorStudent(LocalStudent):
         return outcome
 
 
-def _as_sent(value: Any, as_tensors: bool = False) -> Any:
+def _as_sent(value: Any, *, as_tensors: bool = False) -> Any:
     """Return what a value is on the other side: with tensors for arrays, or with arrays for tensors."""
     header, buffers = encode({"value": value}, gaps=True, as_tensors=as_tensors)
     device = "cpu" if as_tensors else ARRAYS

@@ -110,7 +110,8 @@ class Reader:
         except msgspec.MsgspecError:
             raise _spent("", given) from None
         if found.refused is not None:
-            raise Refused(*found.refused)
+            text, excerpt, unread = found.refused
+            raise Refused(text, excerpt, unread=unread)
         if found.spent == "memory":
             self.close()
             if may_be_innocent:

@@ -95,7 +95,7 @@ class Student:
         """
         return self._with(measure="tensors")
 
-    def recording_gradients(self, evaluating: bool = False) -> Any:
+    def recording_gradients(self, evaluating: bool = False) -> Any:  # noqa: FBT001, FBT002 - promised
         """Differentiate each call in the block with respect to its floating arguments and parameters.
 
         Fixed random weights make one number of each result, which is differentiated. With
@@ -158,7 +158,7 @@ class Student:
         """
         return self._with(hold=True)
 
-    def in_grad_mode(self, is_on: bool) -> Any:
+    def in_grad_mode(self, is_on: bool) -> Any:  # noqa: FBT001 - promised
         """Run the calls in the block as code that has switched gradients on or off; needs PyTorch.
 
         Args:

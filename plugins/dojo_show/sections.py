@@ -166,7 +166,9 @@ def _figure(figure: Figure, width: int, paint: Paint, ascii_only: bool) -> Itera
     if figure.kind == "bars":
         columns = tuple(f"{label:<{max(map(len, columns))}}" for label in columns)
     picture = Picture(figure.kind, "result", (Panel("", values),), tuple(figure.rows), columns, cells)
-    yield from (f"  {line}" for line in draw(picture, width - 2, paint, ascii_only) if line.strip())
+    yield from (
+        f"  {line}" for line in draw(picture, width - 2, paint, ascii_only=ascii_only) if line.strip()
+    )
 
 
 def _source(figure: Figure) -> str:

@@ -23,7 +23,7 @@ def picture(expected, got, path="", axes=None):
 
 
 def drawn(picture, width=80, ascii_only=False):
-    return text.draw(picture, width, lambda shown, _: shown, ascii_only)
+    return text.draw(picture, width, lambda shown, _: shown, ascii_only=ascii_only)
 
 
 def test_a_mask_is_drawn_as_a_grid_with_a_cross_before_each_wrong_cell():

@@ -88,7 +88,7 @@ def run_filter(steps, number, *arguments, machine="x86_64"):
 @pytest.mark.parametrize("machine", list(syscalls.MACHINES))
 def test_the_filter_refuses_what_is_listed_and_allows_the_rest(machine, gpu):
     column = syscalls.MACHINES[machine]
-    steps = seccomp.program(machine, gpu)
+    steps = seccomp.program(machine, gpu=gpu)
     refused = {
         numbers[column]
         for numbers in (syscalls.NEVER if gpu else {**syscalls.NEVER, **syscalls.GPU}).values()
@@ -142,7 +142,7 @@ def test_of_some_calls_it_depends_on_an_argument(name, arguments, gpu, due):
     for machine, column in syscalls.MACHINES.items():
         number = syscalls.CONDITIONAL[name][column]
         words = [argument & 0xFFFFFFFFFFFFFFFF for argument in arguments]
-        assert run_filter(seccomp.program(machine, gpu), number, *words, machine=machine) == due
+        assert run_filter(seccomp.program(machine, gpu=gpu), number, *words, machine=machine) == due
 
 
 #: Commands of `fcntl` that no submission may use, with why.
@@ -214,7 +214,7 @@ def test_no_command_that_is_not_listed_is_allowed(machine, name, command):
 )
 def test_the_commands_that_are_listed_are_those_that_are_allowed(machine, name, gpu, tests, allowed):
     number = syscalls.CONDITIONAL[name][syscalls.MACHINES[machine]]
-    steps = seccomp.program(machine, gpu, tests)
+    steps = seccomp.program(machine, gpu=gpu, tests=tests)
     tried = {*range(0x10000), *allowed.values(), *(value ^ 1 << 31 for value in allowed.values())}
     found = {c for c in tried if run_filter(steps, number, 3, c, machine=machine) == seccomp.ALLOW}
     assert found == {*allowed.values()}
@@ -323,7 +323,7 @@ def test_terms_travel():
 def test_a_kernel_with_nothing_is_a_plain_process_and_said_to_be(monkeypatch):
     monkeypatch.setattr(landlock, "version", lambda: 0)
     monkeypatch.setattr(seccomp, "available", lambda: False)
-    monkeypatch.setattr(limits, "restrict", lambda *_: False)
+    monkeypatch.setattr(limits, "restrict", lambda *_, **__: False)
     apply._version.cache_clear()
     held = apply.lock_in(Terms())
     apply._version.cache_clear()
@@ -331,13 +331,13 @@ def test_a_kernel_with_nothing_is_a_plain_process_and_said_to_be(monkeypatch):
 
 
 def test_a_container_that_forbids_the_sandbox_is_said_to_have_none(monkeypatch):
-    def refuse(*_arguments):
+    def refuse(*_arguments, **_options):
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(landlock, "version", lambda: 7)
     monkeypatch.setattr(landlock, "restrict", refuse)
     monkeypatch.setattr(seccomp, "restrict", refuse)
-    monkeypatch.setattr(limits, "restrict", lambda *_: True)
+    monkeypatch.setattr(limits, "restrict", lambda *_, **__: True)
     apply._version.cache_clear()
     held = apply.lock_in(Terms())
     apply._version.cache_clear()

@@ -54,6 +54,7 @@ class Executor:
         call_back: Callable[[int, list[Any]], Any] | None = None,
         device: str = "cpu",
         restored: Callable[[], bool] = bool,
+        *,
         meddled: bool = False,
         hide: Callable[[], object] = bool,
     ) -> None:
@@ -168,7 +169,9 @@ class Executor:
                 value, outcome.detour = call_on_device(function, args, kwargs)
         elif options.grad_mode:
             is_on = options.grad_mode == "on"
-            value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)
+            value, outcome.left_changed = instrumentation.with_grad_mode(
+                function, args, kwargs, given, is_on=is_on
+            )
         else:
             value = function(*args, **kwargs)
         return value

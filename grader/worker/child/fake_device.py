@@ -166,7 +166,7 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if torch.Tag.inplace_view in func.tags:
         _update_shape(args[0])
     arguments = {id(_on_cpu(tensor)): tensor for tensor in tensors}
-    return _wrap_result(result, arguments, to_cpu)
+    return _wrap_result(result, arguments, to_cpu=to_cpu)
 
 
 class DetourMode(_Mode):  # type: ignore[misc]  # see _Tensor
@@ -286,7 +286,7 @@ def _on_cpu(value: Any) -> Any:
     return value.cpu_tensor if isinstance(value, FakeDeviceTensor) else value
 
 
-def _wrap_result(value: Any, arguments: dict[int, torch.Tensor], to_cpu: bool) -> Any:
+def _wrap_result(value: Any, arguments: dict[int, torch.Tensor], *, to_cpu: bool) -> Any:
     """Put the tensors of a result on the fake device, unless `to_cpu`. A tensor that was changed in place is
     replaced by its argument; `arguments` has them by the id of their CPU tensor."""
     if isinstance(value, torch.Tensor):
@@ -294,5 +294,5 @@ def _wrap_result(value: Any, arguments: dict[int, torch.Tensor], to_cpu: bool) -
             return arguments[id(value)]
         return value if to_cpu else FakeDeviceTensor(value)
     if isinstance(value, list | tuple):
-        return type(value)(_wrap_result(item, arguments, to_cpu) for item in value)
+        return type(value)(_wrap_result(item, arguments, to_cpu=to_cpu) for item in value)
     return value

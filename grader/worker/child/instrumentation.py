@@ -194,7 +194,7 @@ def put_into_evaluation(function: Any) -> None:
 
 
 def with_grad_mode(
-    is_on: bool, function: Function, args: list[Any], kwargs: dict[str, Any], given: list[Any]
+    function: Function, args: list[Any], kwargs: dict[str, Any], given: list[Any], *, is_on: bool
 ) -> tuple[Any, str]:
     """Return the result of a call whose caller has switched gradients on or off, and the mode that the call
     leaves changed: "gradients", PyTorch's default "dtype", "training" of a module in `given`, or ""."""

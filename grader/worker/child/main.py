@@ -129,7 +129,9 @@ class Worker:
         seed_random_numbers()
         restored = instruments.watched(self.measuring)
         module = load_module(name, source, filename)
-        self.executor = Executor(module, self._call_back, self.device, restored, restored(), hide_from_gc)
+        self.executor = Executor(
+            module, self._call_back, self.device, restored, meddled=restored(), hide=hide_from_gc
+        )
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
         return {"ok": {"entry_points": present}}
 

@@ -81,7 +81,7 @@ def _with_grad_of_optimizer(func: Any) -> Any:
 
 
 def call_on_fake_device(
-    function: Function, args: list[Any], kwargs: dict[str, Any], on_cpu_before: bool = True
+    function: Function, args: list[Any], kwargs: dict[str, Any], *, on_cpu_before: bool = True
 ) -> tuple[Any, int]:
     """Call a function with all tensors, and the parameters and buffers of all modules, on the fake device; a
     module is called on the CPU before if `on_cpu_before` is true.

@@ -180,7 +180,7 @@ class Channel:
             part = b""
         self._frames.add(part)
 
-    def _wait(self, deadline: float | None, to_write: bool = False) -> None:
+    def _wait(self, deadline: float | None, *, to_write: bool = False) -> None:
         """Wait until the channel is ready, and read the worker's output. Raises TimedOut, Flooded."""
         awaited, writers = (self.writer, [self.writer]) if to_write else (self.reader, [])
         if self._has_printed():

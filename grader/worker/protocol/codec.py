@@ -130,12 +130,12 @@ class _Size:
 
 
 def encode(
-    message: dict[str, Any], limits: MessageLimits = FRAME, gaps: bool = False, as_tensors: bool = False
+    message: dict[str, Any], limits: MessageLimits = FRAME, *, gaps: bool = False, as_tensors: bool = False
 ) -> tuple[bytes, list[bytes]]:
     """Encode a message as header bytes and array buffers, with the `gaps` between the entries of an array if
     they matter. With `as_tensors`, arrays are decoded as tensors, and NumPy's scalars as numbers. Raises
     Malformed if a value cannot be encoded."""
-    encoder = _Encoder(limits, gaps, as_tensors)
+    encoder = _Encoder(limits, gaps=gaps, as_tensors=as_tensors)
     tree = encoder.encode(message)
     encoder.size.check_call(message)
     if sum(map(len, encoder.buffers)) > MAX_BODY:
@@ -189,7 +189,7 @@ def _checked_leaf(value: Any) -> Any:
 class _Encoder:
     """Encodes one message: `table` describes its arrays, `buffers` are their bytes."""
 
-    def __init__(self, limits: MessageLimits, gaps: bool, as_tensors: bool) -> None:
+    def __init__(self, limits: MessageLimits, *, gaps: bool, as_tensors: bool) -> None:
         self.size, self.gaps, self.as_tensors = _Size(limits), gaps, as_tensors
         self.table: list[Any] = []
         self.buffers: list[bytes] = []
@@ -404,7 +404,7 @@ class _Decoder:
             return self._dict(content, depth)
         if tag in ("a", "s", "T"):
             return self._array(tag, *self.arrays.pop(content))
-        return _decode_reference(tag, content, self.size, self.device == ARRAYS)
+        return _decode_reference(tag, content, self.size, is_array=self.device == ARRAYS)
 
     def _items(self, items: Any, depth: int) -> list[Any]:
         self.size.add_items(items)
@@ -435,7 +435,7 @@ def in_one_line(text: str) -> str:
     return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
-def _decode_reference(tag: str, content: Any, size: _Size, is_array: bool) -> Any:
+def _decode_reference(tag: str, content: Any, size: _Size, *, is_array: bool) -> Any:
     if tag == "h":
         number, type_name, is_callable = content
         return Handle(_checked_id(number), _checked_name(type_name), bool(is_callable))

@@ -79,7 +79,7 @@ def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
     tree = ast.parse(source)
     original = ast.unparse(tree)
     seen = {original}
-    for family, edit in mutations(tree, detaches):
+    for family, edit in mutations(tree, detaches=detaches):
         text = edit.source(tree)
         if text not in seen:
             seen.add(text)

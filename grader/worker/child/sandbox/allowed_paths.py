@@ -163,7 +163,7 @@ def always() -> tuple[tuple[str, int], ...]:
     return (*folders, (NOTHING, WRITE & ABOUT_FILES))
 
 
-def allowed(scratch: str, gpu: bool = False) -> list[tuple[str, int]]:
+def allowed(scratch: str, *, gpu: bool = False) -> list[tuple[str, int]]:
     """Return all paths that a worker may open, with Landlock rights."""
     return [*always(), *([(scratch, SCRATCH)] if scratch else []), *(_for_cuda() if gpu else [])]
 

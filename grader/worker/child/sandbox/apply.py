@@ -30,15 +30,15 @@ def prepare(wanted: tuple[str, ...]) -> None:
     allowed_paths.always()
     allowed_paths.modules()
     if seccomp.available():
-        seccomp.prepared(False)
+        seccomp.prepared(gpu=False)
 
 
 def lock_in(terms: Terms) -> dict[str, Any]:
     """Apply the layers that a worker does not inherit, as far as the kernel has them. Return the protections
     in force, as the fields of `grader.report.Isolation`."""
-    limited = "limits" in terms.layers and limits.restrict(terms.gpu, terms.memory)
+    limited = "limits" in terms.layers and limits.restrict(terms.memory, gpu=terms.gpu)
     abi = _apply_landlock(terms) if "landlock" in terms.layers else 0
-    filtered = "seccomp" in terms.layers and _apply_seccomp(terms.gpu)
+    filtered = "seccomp" in terms.layers and _apply_seccomp(gpu=terms.gpu)
     return {"process": True, "landlock_abi": abi, "seccomp": filtered, "limits": limited, "gpu": terms.gpu}
 
 
@@ -47,7 +47,7 @@ def _apply_landlock(terms: Terms) -> int:
     abi = _version()
     if abi:
         try:
-            landlock.restrict(allowed_paths.allowed(terms.scratch, terms.gpu), abi)
+            landlock.restrict(allowed_paths.allowed(terms.scratch, gpu=terms.gpu), abi)
         except OSError:  # the seccomp filter of a container may forbid Landlock
             return 0
     return abi
@@ -58,12 +58,12 @@ def _version() -> int:
     return landlock.version()
 
 
-def _apply_seccomp(gpu: bool) -> bool:
+def _apply_seccomp(*, gpu: bool) -> bool:
     """Filter system calls; return True if the filter is in force."""
     if not seccomp.available():
         return False
     try:
-        seccomp.restrict(gpu)
+        seccomp.restrict(gpu=gpu)
     except OSError:
         return False
     return True

@@ -29,7 +29,7 @@ def prepare() -> None:
         _set({r.RLIMIT_SIGPENDING: 0})  # waiting signals are counted over all processes of a user
 
 
-def restrict(gpu: bool = False, memory: int = MEMORY) -> bool:
+def restrict(memory: int = MEMORY, *, gpu: bool = False) -> bool:
     """Set the limits of one worker, and return True if they are in force. They are left out on a GPU, because
     a CUDA context reserves much more address space than it uses and starts threads."""
     if sys.platform == "win32" or gpu or not inherited():

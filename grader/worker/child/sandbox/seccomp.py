@@ -92,9 +92,9 @@ def available() -> bool:
     return system_calls.LINUX and system_calls.MACHINE in ARCHITECTURES
 
 
-def restrict(gpu: bool = False, tests: bool = False) -> None:
+def restrict(*, gpu: bool = False, tests: bool = False) -> None:
     """Install the filter in this process: that of a submission, or of a homework's tests. Raises OSError."""
-    code, filter_, mine = prepared(gpu, tests)
+    code, filter_, mine = prepared(gpu=gpu, tests=tests)
     for position in mine:
         struct.pack_into("=I", code, position, os.getpid())
     number = CONDITIONAL["seccomp"][MACHINES[system_calls.MACHINE]]
@@ -111,10 +111,10 @@ Buffer = ctypes.Array[ctypes.c_char]
 
 
 @cache
-def prepared(gpu: bool, tests: bool = False) -> tuple[Buffer, Buffer, tuple[int, ...]]:
+def prepared(*, gpu: bool, tests: bool = False) -> tuple[Buffer, Buffer, tuple[int, ...]]:
     """Return the filter's code, the structure for the kernel that points to it, and the offsets in the code
     where the process id must be written."""
-    steps = program(system_calls.MACHINE, gpu, tests)
+    steps = program(system_calls.MACHINE, gpu=gpu, tests=tests)
     mine = tuple(8 * i + 4 for i, (*_, value) in enumerate(steps) if value == _MYSELF)
     packed = b"".join(struct.pack("=HBBI", *step) for step in steps)
     code = ctypes.create_string_buffer(packed, len(packed))
@@ -122,7 +122,7 @@ def prepared(gpu: bool, tests: bool = False) -> tuple[Buffer, Buffer, tuple[int,
     return code, ctypes.create_string_buffer(header, len(header)), mine
 
 
-def program(machine: str, gpu: bool = False, tests: bool = False) -> list[Instruction]:
+def program(machine: str, *, gpu: bool = False, tests: bool = False) -> list[Instruction]:
     """Return the instructions of the filter for a machine."""
     head: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -130,16 +130,16 @@ def program(machine: str, gpu: bool = False, tests: bool = False) -> list[Instru
         (RETURN, 0, 0, REFUSE),
         (LOAD, 0, 0, NUMBER),
     ]
-    decided = _in_tests(MACHINES[machine]) if tests else _decisions(MACHINES[machine], gpu)
+    decided = _in_tests(MACHINES[machine]) if tests else _decisions(MACHINES[machine], gpu=gpu)
     return head + _search(_intervals(decided))
 
 
-def _decisions(column: int, gpu: bool) -> dict[int, list[Instruction]]:
+def _decisions(column: int, *, gpu: bool) -> dict[int, list[Instruction]]:
     """Return the instructions for each call that is not always allowed, by its number."""
     refused = NEVER if gpu else {**NEVER, **GPU}
     numbers = {numbers[column] for numbers in refused.values()} - {None}
     decided: dict[int, list[Instruction]] = {n: [(RETURN, 0, 0, REFUSE)] for n in numbers if n is not None}
-    for name, steps in _conditional(gpu).items():
+    for name, steps in _conditional(gpu=gpu).items():
         number = CONDITIONAL[name][column]
         assert number is not None
         decided[number] = steps
@@ -155,7 +155,7 @@ def _in_tests(column: int) -> dict[int, list[Instruction]]:
             decided[number] = [(RETURN, 0, 0, SUCCEED if name in PRETENDED else REFUSE)]
     namespaces = [_load_argument(0), (IF_ANY_BIT, 0, 1, CLONE_NAMESPACES), (RETURN, 0, 0, REFUSE)]
     steps = {
-        **_conditional(False),
+        **_conditional(gpu=False),
         "clone": [*namespaces, (RETURN, 0, 0, ALLOW)],
         "fcntl": _only(1, {**FCNTL, **FCNTL_TESTS}),
         "ioctl": _only(1, {**IOCTL, **IOCTL_TESTS}),
@@ -167,7 +167,7 @@ def _in_tests(column: int) -> dict[int, list[Instruction]]:
     return decided
 
 
-def _conditional(gpu: bool) -> dict[str, list[Instruction]]:
+def _conditional(*, gpu: bool) -> dict[str, list[Instruction]]:
     """Return the instructions for the calls that depend on an argument. Only CUDA may start threads, and make
     sockets of this machine, which it can neither connect nor accept."""
     to_myself = [_load_argument(0), (IF_EQUAL, 0, 1, _MYSELF), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
