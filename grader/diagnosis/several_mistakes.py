@@ -3,7 +3,8 @@
 The smallest failing case of each kind is a probe: kinds differ in what the call gives, such as an option or a
 dtype, and in how it fails. Mistakes that answer a probe like the submission come first. Each is joined with
 those that change the first probe that it leaves, and with a third one after all pairs. If no mistake answers
-any probe, the pairs that change the first probe are asked. What answers all probes goes to whole checks.
+any probe, the pairs that change the first probe are asked. Last come the later probes that a mistake leaves:
+the first may be one that only all three mistakes answer. What answers all probes goes to whole checks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, count
+from itertools import combinations, count, islice
 from typing import Any
 
 from grader.answer_keys.answers import Case
@@ -72,6 +73,13 @@ class SeveralMistakes:
             yield from self._with_others(one)
         if self._probes:
             yield from self._complete(map(join, self._pairs()), self._probes[0])
+        yield from self._with_a_third()
+        for skipped in range(1, MOST_PROBES):
+            for one in self._singles:
+                yield from self._with_others(one, skipped)
+            yield from self._with_a_third()
+
+    def _with_a_third(self) -> Iterator[list[Joined]]:
         while self._waiting and self._asked < MOST_ASKED:
             yield from self._with_others(heapq.heappop(self._waiting)[-1])
 
@@ -84,12 +92,15 @@ class SeveralMistakes:
         for (_, one), (_, other) in sorted(every, key=lambda pair: pair[0][0] + pair[1][0]):
             yield one, other
 
-    def _with_others(self, base: Joined) -> Iterator[list[Joined]]:
+    def _with_others(self, base: Joined, skipped: int = 0) -> Iterator[list[Joined]]:
         """Yield what answers all probes among the joints of `base` and one more mistake. What changes the
-        first probe that is left is asked first."""
+        first probe that is left, after some that are skipped, is asked first."""
         if len(base.parts) == MOST_AT_ONCE or self._asked >= MOST_ASKED:
             return
-        left = next((one for n, one in enumerate(self._probes) if n not in base.answered), None)
+        every_left = (one for n, one in enumerate(self._probes) if n not in base.answered)
+        left = next(islice(every_left, skipped, None), None)
+        if left is None and skipped:
+            return
         if left is None:
             left = self._unexplained(base.whole)
             if left is None:

@@ -69,6 +69,27 @@ def test_two_mistakes_with_a_third_that_is_unknown_are_not_named(named):
     assert named("return np.exp(x) / np.exp(x).sum() + 0.125") == set()
 
 
+def test_three_mistakes_are_found_where_the_smallest_case_shows_all_of_them(numpy_source):
+    course = Course(ROOT)
+    code = """
+import numpy as np
+
+def adamw_step(parameter, gradient, m, v, step, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+    b1, b2 = betas
+    g = gradient + weight_decay * parameter
+    m = (b1 * m + (1 - b1) * g) / (1 - b1**step)
+    v = (b2 * v + (1 - b2) * g**2) / (1 - b2**step)
+    return parameter - lr * m / np.sqrt(v + eps), m, v
+"""
+    info = course.kata_info("adamw_step")
+    report = Grader(course, {"numpy": numpy_source}).grade(Submission(info, code, "adamw_step.py")).report
+    assert names(report) == {
+        "adds_decay_to_the_gradient",
+        "adds_eps_under_the_root",
+        "returns_corrected_means",
+    }
+
+
 def test_a_mistake_stands_beside_a_case_that_it_fails(numpy_source):
     course = Course(ROOT)
     code = """
