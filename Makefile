@@ -6,6 +6,7 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 SEEDS ?= 200
 DOJO_PORT ?= 0
+TESTS := tests/grader tests/plugins tests/course
 EXTRAS := torch,seal,notebooks,page,tutor,editor,dev
 comma := ,
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-header --no-annotate
@@ -83,10 +84,10 @@ test: $(INSTALLED)
 test-all: export DOJO_TESTS := all
 test-all: $(INSTALLED)
 	@$(MAKE) --no-print-directory test
-	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m 'slow and extra'
+	$(BIN)/pytest -n 2 --dist worksteal $(TESTS) -m 'slow and extra'
 
 test-core: $(INSTALLED)
-	$(BIN)/pytest -n 2 --dist worksteal -r s tests/grader -m 'not (slow and extra)'
+	$(BIN)/pytest -n 2 --dist worksteal -r s $(TESTS) -m 'not (slow and extra)'
 	$(BIN)/pytest -n 2 --dist loadfile tests/katas --student=reference
 
 # Judge the course: every right answer passes, every mistake is caught and named. What was judged before is
@@ -96,7 +97,7 @@ verify: $(INSTALLED)
 
 # The fast tests of the grader. Tests that need Linux skip on other systems.
 test-fast: $(INSTALLED)
-	$(BIN)/pytest -n 2 tests/grader -m 'not slow'
+	$(BIN)/pytest -n 2 $(TESTS) -m 'not slow'
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -151,7 +152,7 @@ gpu: $(if $(WHEELS),.venv/.wheels,$(INSTALLED))
 
 # Fuzz the protocol in both directions, and again guided by coverage if atheris installs.
 fuzz: $(INSTALLED)
-	DOJO_FUZZ_EXAMPLES=2000 $(BIN)/pytest tests/grader/test_fuzz.py
+	DOJO_FUZZ_EXAMPLES=2000 $(BIN)/pytest tests/grader/worker/test_fuzz.py
 	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'; \
 	then $(BIN)/python tests/grader/fuzzing.py; else echo "atheris does not install here"; fi
 

@@ -153,7 +153,7 @@ class HostileRun:
 
     def copy(self, kata):
         if kata == "double":
-            conftest = load_file("conftest_of_the_tests", HERE / "conftest.py")
+            conftest = load_file("conftest_of_the_tests", HERE.parent / "conftest.py")
             conftest.write_files(self.course, conftest.DOUBLE)
             return
         for path in (*ROOT.rglob(f"exercises/*/{kata}.py"), *ROOT.rglob(f"tests/katas/*/test_{kata}.py")):

@@ -13,7 +13,9 @@ import pytest
 
 from grader.course.catalog import Course, load_file
 
-write_files = load_file("conftest_of_the_tests", Path(__file__).parent / "conftest.py").write_files
+pytestmark = pytest.mark.extra  # no verdict needs it
+
+write_files = load_file("conftest_of_the_tests", Path(__file__).parents[1] / "conftest.py").write_files
 
 ROOT = Path(__file__).resolve().parents[2]
 

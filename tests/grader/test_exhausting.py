@@ -32,6 +32,8 @@ FILES = [file for file in sorted(HERE.glob("exhausting/*/*.py")) if file.stem no
 MEASURED = """
 import sys
 from pathlib import Path
+
+pytestmark = pytest.mark.extra  # no verdict needs it
 try:
     {code}
 finally:

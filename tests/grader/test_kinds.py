@@ -14,7 +14,7 @@ from grader.grading.session import grade_file
 from grader.kata import Kata, KataError
 from grader.kinds import KINDS, AskedConstant, Questions
 
-write_files = load_file("conftest_of_the_tests", Path(__file__).parent / "conftest.py").write_files
+write_files = load_file("conftest_of_the_tests", Path(__file__).parents[1] / "conftest.py").write_files
 
 #: A program that is right, and one that is wrong: the student looks for a list on which they differ.
 COURSE = {

@@ -20,6 +20,8 @@ from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course.catalog import Course
 
+pytestmark = pytest.mark.extra  # no verdict needs it
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = {page.stem: page for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]}
@@ -42,13 +44,13 @@ EXCEPTIONS = {
     "grade speak --": "takes half a minute each; test_speak.py takes each option",
     "grade attention.ipynb --watch": "waits for a file to be saved",
     "kata regrade ada softmax --as-of": "names a day on which nothing was graded; test_regrade.py",
-    "docker": "needs Docker; test_places.py compares the arguments with the Containerfile",
+    "docker": "needs Docker; test_containers.py compares the arguments with the Containerfile",
     "gh ": "needs an account",
     "bash ../class/.github/update.sh": "needs students' repositories; test_release.py runs the script",
     "kata override ada softmax_questions": "names a kata of another page's course; test_override.py",
     "kata override --csv filled.csv": "the same",
     "grade review": "asks its reader; test_review.py answers",
-    "grade laws": "needs a kata that has passed; test_laws.py writes laws",
+    "grade laws": "needs a kata that has passed; test_student_laws.py writes laws",
     "code --install-extension": "needs VS Code; test_lsp.py packages the extension",
     "pip install 'mcp": "needs a network; test_tutor.py uses what it installs",
     "claude": "needs Claude Code",

@@ -1,20 +1,38 @@
-"""`make test` leaves out what the tables of conftest.py name, and nothing that a change could fail."""
+"""`make test` leaves out what is marked as extra, and nothing that a change could fail."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from . import conftest
+from .. import conftest
 
 HERE = Path(__file__).parent
+E = ["extra"]
 
 
-def test_the_tables_name_tests_that_exist():
-    texts = {file.name: file.read_text(encoding="utf-8") for file in HERE.glob("test_*.py")}
-    assert {*conftest.EXTRA_FILES, *conftest.GRADES_FILES} <= set(texts)
-    text = "".join(texts.values())
-    assert [text.count(f"\ndef {name}(") for name in conftest.EVERY] == [1] * len(conftest.EVERY)
+def test_slow_tests_are_where_conftest_says():
+    assert [name for name in conftest.GRADES_FILES if not (HERE / name).is_file()] == []
+
+
+def marked(path, name, *marks):
+    """Return an item of pytest's, and the list of marks that it is given."""
+    given = []
+    return given, SimpleNamespace(
+        path=conftest.HERE / path,
+        originalname=name,
+        nodeid=f"{path}::{name}",
+        get_closest_marker=lambda kind: next((mark for mark in marks if mark.name == kind), None),
+        add_marker=given.append,
+    )
+
+
+def test_what_is_extra_is_said_by_the_folder_or_by_a_mark_in_the_file():
+    third = pytest.mark.every(3).mark
+    found = [marked("grader/worker/test_codec.py", "test_a", third) for _ in range(7)]
+    found += [marked("grader/worker/test_fuzz.py", "test_a"), marked("plugins/page/test_page.py", "test_a")]
+    conftest.pytest_collection_modifyitems(SimpleNamespace(), [item for _, item in found])
+    assert [given for given, _ in found] == [[], E, E, [], E, E, [], [], E]
 
 
 @pytest.fixture
@@ -28,7 +46,7 @@ def checkout(write, tmp_path, monkeypatch):
     )
     write(tmp_path, dict.fromkeys(names, "1"))
     monkeypatch.setattr(conftest, "ROOT", tmp_path)
-    monkeypatch.setattr(conftest, "HERE", tmp_path / "tests" / "grader")
+    monkeypatch.setattr(conftest, "HERE", tmp_path / "tests")
     return names, conftest.digest_of_judges.__wrapped__
 
 

@@ -1,0 +1,142 @@
+"""Several mistakes are named together only if each of them is needed for what the submission answers."""
+
+from pathlib import Path
+
+import pytest
+
+from grader.course.catalog import Course
+from grader.course.mistake_edits import merged, read_edits
+from grader.course.submission import Submission
+from grader.formats import account
+from grader.grading.grader import Grader
+
+ROOT = Path(__file__).resolve().parents[3]
+
+NAIVE = """
+import numpy as np
+
+def softmax(x, axis=-1):
+    {}
+"""
+
+
+def names(report):
+    certain = [check.mistake for check in report.checks if check.mistake and check.mistake.certain]
+    return {name for mistake in certain for name in mistake.id.split(" and ")}
+
+
+@pytest.fixture
+def named(softmax_grader):
+    """`named(lines)` returns the certain names of a softmax with these lines."""
+
+    def named_of(*lines):
+        info = softmax_grader.course.kata_info("softmax")
+        code = NAIVE.format("\n    ".join(lines))
+        return names(softmax_grader.grade(Submission(info, code, "softmax.py")).report)
+
+    return named_of
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            ["return np.exp(x) / np.exp(x).sum()"],
+            {"forgets_to_subtract_the_max", "divides_by_the_sum_of_the_whole_array"},
+        ),
+        (
+            ["e = np.exp(x)", "return e / (e.sum(axis=axis, keepdims=True) + 1e-9)"],
+            {"forgets_to_subtract_the_max", "adds_epsilon_to_the_sum"},
+        ),
+        (
+            ["e = np.exp(x - x.max())", "return e / e.sum(axis=axis, keepdims=True)"],
+            {"subtracts_the_max_of_the_whole_array", "subtracts_before_leaving_the_integers"},
+        ),
+    ],
+)
+def test_two_mistakes_that_no_single_one_explains_are_named(named, lines, expected):
+    assert named(*lines) == expected
+
+
+def test_a_pair_of_which_one_half_explains_everything_is_the_single_mistake(named):
+    widened = "s = x if np.issubdtype(x.dtype, np.floating) else x.astype(np.float64)"
+    assert named(widened, "e = np.exp(s)", "return e / e.sum(axis=axis, keepdims=True)") == {
+        "forgets_to_subtract_the_max_after_widening"
+    }
+
+
+def test_two_mistakes_with_a_third_that_is_unknown_are_not_named(named):
+    assert named("return np.exp(x) / np.exp(x).sum() + 0.125") == set()
+
+
+def test_three_mistakes_are_found_where_the_smallest_case_shows_all_of_them(numpy_source):
+    course = Course(ROOT)
+    code = """
+import numpy as np
+
+def adamw_step(parameter, gradient, m, v, step, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+    b1, b2 = betas
+    g = gradient + weight_decay * parameter
+    m = (b1 * m + (1 - b1) * g) / (1 - b1**step)
+    v = (b2 * v + (1 - b2) * g**2) / (1 - b2**step)
+    return parameter - lr * m / np.sqrt(v + eps), m, v
+"""
+    info = course.kata_info("adamw_step")
+    report = Grader(course, {"numpy": numpy_source}).grade(Submission(info, code, "adamw_step.py")).report
+    assert names(report) == {
+        "adds_decay_to_the_gradient",
+        "adds_eps_under_the_root",
+        "returns_corrected_means",
+    }
+
+
+def test_a_mistake_stands_beside_a_case_that_it_fails(numpy_source):
+    course = Course(ROOT)
+    code = """
+import numpy as np
+
+def causal_mask(query_len, key_len=None):
+    if key_len is None:
+        key_len = query_len
+    return np.triu(np.ones((query_len, key_len), dtype=bool))
+"""
+    graded = Grader(course, {"numpy": numpy_source}).grade(
+        Submission(course.kata_info("causal_mask"), code, "causal_mask.py")
+    )
+    told = account.told(graded.report)
+    assert told.check.mistake.id == "counts_queries_from_the_first_key"
+    assert "causal_mask(2)" not in told.check.call  # without a cache it shows nothing
+
+
+REFERENCE = "def f(x, y):\n    z = x + y\n    return z * 2\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([(23, 24, "-"), (42, 43, "3")], "def f(x, y):\n    z = x - y\n    return z * 3\n"),
+        ([(23, 24, "-"), (23, 24, "-")], "def f(x, y):\n    z = x - y\n    return z * 2\n"),
+        ([(21, 26, "x"), (23, 24, "-")], None),
+        ([(21, 21, "-"), (21, 21, "2 * ")], None),
+        (
+            [(17, 17, "x = 1\n    "), (17, 17, "y = 1\n    ")],
+            "def f(x, y):\n    x = 1\n    y = 1\n    z = x + y\n    return z * 2\n",
+        ),
+    ],
+)
+def test_changes_go_together_unless_they_touch_the_same_text(changes, expected):
+    assert merged(REFERENCE, changes) == expected
+
+
+def test_an_edit_leaves_to_others_what_stays_the_same_inside_of_it(tmp_path):
+    (tmp_path / "mistakes.edits").write_text(
+        "[returns_floats]\nThe result is of floats.\n- return (x <= y[:, None]) * 2\n"
+        "+ return ((x <= y[:, None]) * 2).astype(float)\n"
+    )
+    (edited,) = read_edits(tmp_path / "mistakes.edits")
+    reference = "def f(x, y):\n    return (x <= y[:, None]) * 2\n"
+    changes = edited.smallest_changes(reference)
+    assert merged(reference, changes) == edited.applied(reference)
+    assert merged(reference, [*changes, (27, 29, ">")]) == (
+        "def f(x, y):\n    return ((x > y[:, None]) * 2).astype(float)\n"
+    )
