@@ -53,15 +53,10 @@ class Executor:
         module: Any,
         call_back: Callable[[int, list[Any]], Any] | None = None,
         device: str = "cpu",
-        restored: Callable[[], bool] = bool,
-        *,
-        meddled: bool = False,
         hide: Callable[[], object] = bool,
     ) -> None:
-        """`restored` puts back the instruments that a call has changed, and returns whether there were any;
-        `meddled` says whether loading the module has changed one; `hide` takes counters from the lists of the
-        garbage collector."""
-        self.restored, self.meddled, self.hide = restored, meddled, hide
+        """`hide` takes counters from the lists of the garbage collector."""
+        self.hide = hide
         self.module = module
         self.device = device
         self.built: dict[str, types.SimpleNamespace] = {}
@@ -72,19 +67,19 @@ class Executor:
         #: The last results, their bytes when they were returned, and whether the next calls may not change
         #: them. What a method returns may be a view of its object, and is held for one call.
         self._held: list[tuple[Any, bytes, bool]] = []
-        self._carry_out: dict[type[Request], Callable[[Any], Outcome]] = {
+
+    def run(self, request: Request) -> Outcome:
+        """Carry out a request. Raises whatever the submission raises, and Malformed if a result cannot be
+        sent."""
+        self._number, self._kept = request.number, 0
+        carry_out: dict[type[Request], Callable[[Any], Outcome]] = {
             CallFunction: self._call,
             ReadAttribute: self._read,
             BuildObject: self._build,
             DescribeModule: self._describe,
             CountNumbers: self._count,
         }
-
-    def run(self, request: Request) -> Outcome:
-        """Carry out a request. Raises whatever the submission raises, and Malformed if a result cannot be
-        sent."""
-        self._number, self._kept = request.number, 0
-        return self._carry_out[type(request)](request)
+        return carry_out[type(request)](request)
 
     def _owner(self, request: Request) -> Any:
         return self.module if request.target is None else self.objects[request.target.id]
@@ -107,12 +102,12 @@ class Executor:
         options, owner = request.options, self._owner(request)
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
-        outcome, given = Outcome(), [owner, *args, *kwargs.values()]
+        given, trace = [owner, *args, *kwargs.values()], None
         made_to_change = request.target is not None and request.name in MADE_TO_CHANGE
         call = self._measured
         if options.trace and not made_to_change:
             self._tracer = Tracer(self.module, given, self._tracer.spent if self._tracer else 0.0)
-            function, outcome.trace = self._tracer.around(function), self._tracer.trace
+            function, trace = self._tracer.around(function), self._tracer.trace
         elif options.undo and not made_to_change and not isinstance(function, type):
             undo = undoing({(kind, name) for kind, name in options.undo}, self.module, given)
             if options.grad_mode:  # looks at the mode after the call
@@ -120,11 +115,9 @@ class Executor:
             else:  # the others look at the module that is called
                 call = undo(call)
         # what is needed after the call is in local variables, which no other code can set
-        hold, echo, held, restored = options.hold, options.echo, tuple(self._held), self.restored
-        inspect, meddled = request.inspect, self.meddled
-        value = call(options, function, args, kwargs, given, outcome)
-        outcome.meddled = self.meddled = meddled or (inspect and restored())
-        outcome.value = self.plain(_moved(value, self.device))
+        hold, echo, held = options.hold, options.echo, tuple(self._held)
+        value, measured = call(options, function, args, kwargs, given)
+        outcome = Outcome(value=self.plain(_moved(value, self.device)), trace=trace, **measured)
         if hold:
             outcome.overwritten = any(_bytes_of(result) != before for result, before, _ in held)
             earlier = [result for result, _, _ in held]
@@ -146,35 +139,34 @@ class Executor:
         args: list[Any],
         kwargs: dict[str, Any],
         given: list[Any],
-        outcome: Outcome,
-    ) -> Any:
-        """Return the result of a call, and put into the outcome what the request measures beside it."""
-        value = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the result of a call, and the fields of the outcome that the request measures beside it."""
+        value, measured = None, dict[str, Any]()
         if options.evaluating:
             instrumentation.put_into_evaluation(function)
         if options.constant and not callable(function):
             value = function
         elif options.measure == "gradients":
-            value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
+            value, measured["gradients"] = instrumentation.with_gradients(function, args, kwargs)
         elif options.measure == "flops":
-            value, outcome.flops = instrumentation.with_flops(self._hiding(function), args, kwargs)
+            value, measured["flops"] = instrumentation.with_flops(self._hiding(function), args, kwargs)
         elif options.measure == "tensors":
-            value, outcome.tensors_made = memory.with_tensors_made(self._hiding(function), args, kwargs)
+            value, measured["tensors_made"] = memory.with_tensors_made(self._hiding(function), args, kwargs)
         elif options.measure == "fake device":
             if self.device == "cpu":
                 # what a call on the CPU leaves behind would be put back, after both calls
                 before = not options.undo
-                value, outcome.detour = call_on_fake_device(function, args, kwargs, on_cpu_before=before)
+                value, measured["detour"] = call_on_fake_device(function, args, kwargs, on_cpu_before=before)
             else:
-                value, outcome.detour = call_on_device(function, args, kwargs)
+                value, measured["detour"] = call_on_device(function, args, kwargs)
         elif options.grad_mode:
             is_on = options.grad_mode == "on"
-            value, outcome.left_changed = instrumentation.with_grad_mode(
+            value, measured["left_changed"] = instrumentation.with_grad_mode(
                 function, args, kwargs, given, is_on=is_on
             )
         else:
             value = function(*args, **kwargs)
-        return value
+        return value, measured
 
     def _hiding(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that hides what was made to count a call, and calls `function`."""

@@ -10,7 +10,7 @@ import builtins
 import gc
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter, is_, itemgetter
 from typing import Any
 
@@ -34,14 +34,26 @@ def hidden() -> list[types.ModuleType]:
     return [kept[f"grader.worker.{name}"] for name in used]
 
 
-def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
+def watched(modules: Iterable[types.ModuleType], serving: Sequence[Any] = ()) -> Callable[[], bool]:
     """Return a function that puts back every instrument that was changed, and returns whether one was. It
-    looks at what the instruments use and at nothing else."""
-    own: list[Any] = [holder for module in modules for holder in (module, *_classes(module))]
-    for module in modules:
+    looks at what the instruments use and at nothing else. `serving` are the objects that carry out requests:
+    none may get a method of its own, another class, or another object to serve with."""
+    every_module = [
+        *modules,
+        *(kept[name] for name in {type(one).__module__ for one in serving} & kept.keys()),
+    ]
+    own: list[Any] = [holder for module in every_module for holder in (module, *_classes(module))]
+    for module in every_module:
         vars(module).setdefault("__warningregistry__", {})  # a warning would add it
     functions = [function for holder in own for function in _functions(holder)]
-    called = {name for function in functions for name in _names(function.__code__)} - OF_THE_COMPILER
+    named = {name for function in functions for name in _names(function.__code__)}
+    measuring = {module.__name__ for module in modules}
+    called = {
+        name
+        for function in functions
+        if function.__module__ in measuring
+        for name in _names(function.__code__)
+    } - OF_THE_COMPILER
     packages: dict[str, Any] = {name: sys.modules[name] for name in ("numpy", "torch") if name in sys.modules}
     libraries: list[Any] = [builtins, sys, *packages.values()]
     if "torch" in packages:
@@ -49,11 +61,16 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
     before = {holder: dict(vars(holder)) for holder in own}
     before |= {library: {n: vars(library)[n] for n in called & vars(library).keys()} for library in libraries}
     used = [
-        (holder, [name for name, value in values.items() if name in called or isinstance(value, METHODS)])
+        (holder, [name for name, value in values.items() if name in named or isinstance(value, METHODS)])
         for holder, values in before.items()
         if holder not in libraries
     ]
     used += [(library, [name for name in called if name in before[library]]) for library in libraries]
+    for one in serving:
+        lasting = {n: v for n, v in vars(one).items() if callable(v) or any(v is other for other in serving)}
+        before[one] = dict(vars(one))
+        used.append((one, [*lasting]))
+    classes = [type(one) for one in serving]
     getters = [(itemgetter(*names, names[0]), vars(holder)) for holder, names in used if names]
     inherited = [  # a class that defines one of these itself has another
         (holder, name, vars(holder))
@@ -61,14 +78,15 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
         for name in called
         if isinstance(holder, type) and hasattr(holder, name) and name not in vars(holder)
     ]
-    sizes = [vars(holder) for holder in own]  # a new name could take a builtin's place
+    sizes = [vars(holder) for holder in (*own, *serving)]  # a new name could take a builtin's place
     codes = [(function, function.__code__, function.__defaults__) for function in functions]
-    each, every, size = map, all, len  # a submission may put others into Python's builtins
+    each, every, size, kind = map, all, len, type  # a submission may put others into Python's builtins
 
     def state() -> tuple[list[Any], list[int]]:
         found = [value for get, values in getters for value in get(values)]
         found += [*each(code_of, functions), *each(defaults_of, functions)]
         found += each(sys.modules.get, packages)
+        found += each(kind, serving)
         new = [name in names for _, name, names in inherited]
         return found, [*each(size, sizes), *new]
 
@@ -85,7 +103,9 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
             for name in names:
                 if vars(holder).get(name) is not before[holder][name]:
                     setattr(holder, name, before[holder][name])
-        for holder in own:
+        for one, before_it in zip(serving, classes, strict=True):
+            one.__class__ = before_it
+        for holder in (*own, *serving):
             for name in vars(holder).keys() - before[holder].keys():
                 delattr(holder, name)
         for holder, name, attributes in inherited:

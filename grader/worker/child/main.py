@@ -15,7 +15,7 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,7 @@ def _raising(dotted: str, original: Any) -> Any:
 hide_from_gc = gc.freeze  # a submission may put another function into the module
 #: A worker's reply: the outcome of a request, or another message.
 Reply = Outcome | dict[str, Any]
+Look = Callable[[], bool]
 
 
 class Worker:
@@ -86,13 +87,16 @@ class Worker:
 
     def serve(self) -> None:
         """Answer messages one by one until the grader closes the channel."""
+        answered = self._answer  # in a local variable, which no other code can set
+        meddled: Look = bool
         while True:
             try:
                 frame = self.channel.receive()
                 if frame[0].startswith(QUESTION):
                     reader.answer(self.channel, *frame)
-                else:
-                    self._reply(self._answer(self._decoded(*frame)))
+                    continue
+                answer, meddled = answered(self._decoded(*frame), meddled)
+                self._reply(answer)
             except ChannelClosed:
                 return
 
@@ -107,7 +111,9 @@ class Worker:
             encoded = encode({"error": _unanswerable(error)})
         self.channel.send(*encoded, self.nonce)
 
-    def _answer(self, message: dict[str, Any]) -> Reply:
+    def _answer(self, message: dict[str, Any], meddled: Look = bool) -> tuple[Reply, Look]:
+        """Return the reply to a message, and what looks after the next ones whether the submission has
+        changed what measures it: `meddled`, or another after a submission was loaded."""
         try:
             ((kind, sent),) = message.items()
             if kind == "load":
@@ -115,25 +121,26 @@ class Worker:
             request = read_request(kind, sent)
             executor = self._executor_of(request)
             hide_from_gc()  # also what was made since the last call, such as this request
-            return executor.run(request)
+            outcome = executor.run(request)
+            outcome.meddled = bool(sent.get("inspect")) and not sent.get("candidate") and meddled()
+            return outcome, meddled
         except Malformed as error:
-            return {"error": _unanswerable(error)}
+            return {"error": _unanswerable(error)}, meddled
         except BaseException as error:  # everything that a submission raises is an answer, even SystemExit
-            return {"error": describe_error(error, self.filename)}
+            return {"error": describe_error(error, self.filename)}, meddled
 
     def _load(
         self, name: str, filename: str, source: str, entry_points: list[str], forbidden: list[str]
-    ) -> dict[str, Any]:
+    ) -> tuple[Reply, Look]:
         self.name, self.filename = name, filename
         refuse_while_running(forbidden)
         seed_random_numbers()
-        restored = instruments.watched(self.measuring)
-        module = load_module(name, source, filename)
-        self.executor = Executor(
-            module, self._call_back, self.device, restored, meddled=restored(), hide=hide_from_gc
-        )
+        self.executor = Executor(None, self._call_back, self.device, hide_from_gc)
+        restored = instruments.watched(self.measuring, [self, self.channel, self.executor])
+        self.executor.module = module = load_module(name, source, filename)
+        meddled = (lambda: restored() or True) if restored() else restored
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
-        return {"ok": {"entry_points": present}}
+        return {"ok": {"entry_points": present}}, meddled
 
     def _executor_of(self, request: Request) -> Executor:
         """Return the executor of the module that is asked; load a candidate that comes with its source."""

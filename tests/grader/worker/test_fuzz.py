@@ -290,7 +290,7 @@ def test_any_question_is_answered_by_a_worker(message):
     worker = Worker(channel=None, device="cpu")
     worker.executor = Executor(types.SimpleNamespace(f=lambda *args: args))
     header, buffers = encode(message)
-    answer = worker._answer(decode(header, bytearray(b"".join(buffers))))
+    answer, _ = worker._answer(decode(header, bytearray(b"".join(buffers))))
     assert isinstance(answer, Outcome) or answer.keys() in ({"ok"}, {"error"})
 
 

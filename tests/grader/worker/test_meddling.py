@@ -115,6 +115,76 @@ WAYS = {
                 if kind.__name__ == "Outcome":
                     kind.message = lambda self: {"value": self.value, "arguments": self.arguments}
     """,
+    "gives the executor a method": """
+        def meddle():
+            for frame in callers():
+                one = frame.f_locals.get("self")
+                if hasattr(one, "_held") and "args" in frame.f_locals:
+                    given = copy.deepcopy([[*frame.f_locals["args"]], {**frame.f_locals["kwargs"]}])
+                    plain, one._held = type(one).plain, []
+                    one.plain = lambda value, depth=0: (
+                        given if type(value) is list and len(value) == 2 else plain(one, value).copy()
+                    )
+                    return
+    """,
+    "gives the executor another class": """
+        def meddle():
+            for frame in callers():
+                one = frame.f_locals.get("self")
+                if type(one).__name__ == "Executor":
+                    one.__class__ = type("Other", (type(one),), {"_held": property(lambda _: [], print)})
+    """,
+    "has requests carried out by itself": """
+        def meddle():
+            for frame in callers():
+                table = getattr(frame.f_locals.get("self"), "_carry_out", {})
+                for kind in [kind for kind in table if kind.__name__ == "CallFunction"]:
+                    table[kind] = lambda request: found(request, frame.f_locals["self"])
+
+        def found(request, one):
+            Outcome = type(one).run.__globals__["Outcome"]
+            args, kwargs = one._resolve(request.args), one._resolve(request.kwargs)
+            given = copy.deepcopy([args, kwargs]) if request.options.echo else None
+            value = one.plain(getattr(one.module, request.name)(*args, **kwargs))
+            return Outcome(value=value.copy(), arguments=given)
+    """,
+    "gives the outcome another class": """
+        def meddle():
+            for frame in callers():
+                one = frame.f_locals.get("outcome")
+                if type(one).__name__ == "Outcome":
+                    said = {"arguments": copy.deepcopy([frame.f_locals[name] for name in ("args", "kwargs")])}
+                    message = lambda self: {"value": vars(self)["value"], **said}
+                    one.__class__ = type("Other", (type(one),), {"message": message})
+    """,
+    "replaces what looks": """
+        def meddle():
+            for frame in callers():
+                if hasattr(frame.f_locals.get("self"), "restored"):
+                    frame.f_locals["self"].restored = frame.f_globals["_bytes_of"] = lambda *_: b""
+                    frame.f_globals["memory"].is_shared = lambda *_: False
+    """,
+    "changes what is sent": """
+        def meddle():
+            for frame in callers():
+                channel = getattr(frame.f_locals.get("self"), "channel", None)
+                if channel is not None and "send" not in vars(channel):
+                    send = channel.send
+                    channel.send = lambda header, *rest: send(header.replace(b"true", b"false"), *rest)
+    """,
+    "patches the class of the worker": """
+        def meddle():
+            for frame in callers():
+                kind = type(frame.f_locals.get("self"))
+                if kind.__name__ == "Worker" and "before" not in vars(kind):
+                    kind.before = kind._reply
+                    kind._reply = replied
+
+        def replied(self, answer):
+            for name in ("overwritten", "shared", "entangled", "meddled"):
+                setattr(answer, name, False)
+            self.before(answer)
+    """,
     "patches builtins": """
         import builtins
         def meddle():
@@ -142,7 +212,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_way_to_the_executor_gains_the_points_of_what_it_measures(grade, way):
-    source = f"import sys\nimport numpy as np\n{FRAMES}\n{textwrap.dedent(WAYS[way])}\n{WRONG}"
+    source = f"import copy\nimport sys\nimport numpy as np\n{FRAMES}\n{textwrap.dedent(WAYS[way])}\n{WRONG}"
     report = grade(source)
     scores = {check.name: check.score for check in report.checks}
     assert scores["leaves_arguments_unchanged"] == scores["earlier_calls_change_nothing"] == 0, way
@@ -503,7 +573,9 @@ def test_wrong_code_that_meddles_gets_no_more_than_without(request, kata):
     meddles = MEDDLES.format(entries=course.declaration(info).entry_points)
 
     def points(way):
-        ways = f"import sys\nimport numpy as np\nimport torch\n{FRAMES}\n{textwrap.dedent(way)}\n"
+        ways = (
+            f"import copy\nimport sys\nimport numpy as np\nimport torch\n{FRAMES}\n{textwrap.dedent(way)}\n"
+        )
         return grader.grade(parse(info, f"{shipped}\n{ways}\n{meddles}", f"{kata}.py")).report.score
 
     honest = points("def meddle(): pass")
