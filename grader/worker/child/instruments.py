@@ -19,7 +19,7 @@ OF_PYTORCH = ("child.instrumentation", "child.on_fake_device", "child.fake_devic
 OF_THE_COMPILER = {"manual_seed", "__init__", "__setstate__"}  # PyTorch's compiler exchanges these itself
 METHODS = (types.FunctionType, classmethod, staticmethod)
 kept: dict[str, types.ModuleType] = {}  # freeing them would copy the memory that workers share
-code_of, defaults_of = attrgetter("__code__"), attrgetter("__defaults__")
+code_of, defaults_of, by_name_of = map(attrgetter, ("__code__", "__defaults__", "__kwdefaults__"))
 
 
 def hidden() -> list[types.ModuleType]:
@@ -80,11 +80,13 @@ def watched(modules: Iterable[types.ModuleType], serving: Sequence[Any] = ()) ->
     ]
     sizes = [vars(holder) for holder in (*own, *serving)]  # a new name could take a builtin's place
     codes = [(function, function.__code__, function.__defaults__) for function in functions]
+    by_name = [(function, names, dict(names)) for function in functions if (names := function.__kwdefaults__)]
+    getters += [(itemgetter(*names, next(iter(names))), names) for _, names, _ in by_name]
     each, every, size, kind = map, all, len, type  # a submission may put others into Python's builtins
 
     def state() -> tuple[list[Any], list[int]]:
         found = [value for get, values in getters for value in get(values)]
-        found += [*each(code_of, functions), *each(defaults_of, functions)]
+        found += [*each(code_of, functions), *each(defaults_of, functions), *each(by_name_of, functions)]
         found += each(sys.modules.get, packages)
         found += each(kind, serving)
         new = [name in names for _, name, names in inherited]
@@ -112,7 +114,10 @@ def watched(modules: Iterable[types.ModuleType], serving: Sequence[Any] = ()) ->
             if name in attributes:
                 delattr(holder, name)
         for function, code, defaults in codes:
-            function.__code__, function.__defaults__ = code, defaults
+            function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, None
+        for function, keywords, values in by_name:
+            keywords.update(values)
+            function.__kwdefaults__ = keywords
         sys.modules.update(packages)
         return True
 

@@ -164,6 +164,13 @@ WAYS = {
                     frame.f_locals["self"].restored = frame.f_globals["_bytes_of"] = lambda *_: b""
                     frame.f_globals["memory"].is_shared = lambda *_: False
     """,
+    "changes defaults of the callers' functions": """
+        def meddle():
+            for frame in callers():
+                encode = frame.f_globals.get("encode")
+                if encode:
+                    encode.__kwdefaults__["gaps"] = True
+    """,
     "changes what is sent": """
         def meddle():
             for frame in callers():
@@ -247,6 +254,7 @@ def test_what_writes_results_down_is_watched_too(grade):
                     encode.__globals__["before"] = type(encode)(
                         encode.__code__, encode.__globals__, "before", encode.__defaults__
                     )
+                    encode.__globals__["before"].__kwdefaults__ = encode.__kwdefaults__
                     encode.__code__ = written.__code__
     """
     report = grade(f"import sys\nimport numpy as np\n{FRAMES}\n{textwrap.dedent(way)}\n{WRONG}")
