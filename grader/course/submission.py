@@ -23,6 +23,7 @@ from grader.reading.source import Refused
 from grader.report import Isolation
 
 if TYPE_CHECKING:
+    from grader.values.exchange import Exchange
     from grader.worker.reader import Reader, Record
 
 SUFFIX = ".ipynb"
@@ -73,6 +74,13 @@ class Submission:
     def as_tensors(self) -> bool:
         """True if the kata's arrays arrive as tensors."""
         return self.library != self.info.library
+
+    @property
+    def exchange(self) -> Exchange:
+        """How the kata's arrays reach the submission, and come back from it."""
+        from grader.values.exchange import Exchange  # imports NumPy, which most commands do without
+
+        return Exchange(self.library, as_tensors=self.as_tensors)
 
     @property
     def touched(self) -> bool:

@@ -323,12 +323,10 @@ class Trial:
         source: str,
     ) -> None:
         self.prepared, self.submission, self.clock = prepared, submission, clock
-        kata = prepared.kata
         self.process = factory.start(device)
         clock.processes.append(self.process)
         budget = Budget(is_outdated=clock.is_over)
-        as_tensors = submission.as_tensors
-        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library, as_tensors=as_tensors)
+        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, submission.exchange)
         try:
             self.student.greeting(START_SECONDS)
             self.context = self.load(source)

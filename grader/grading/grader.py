@@ -223,7 +223,7 @@ class Grader:
             return self._names(submission)
 
         def chosen(result: CheckResult, retry: Retry) -> Told:
-            return shown(result, kata, names(), submission.as_tensors, partial(easier.failures, retry=retry))
+            return shown(result, kata, names(), submission.exchange, partial(easier.failures, retry=retry))
 
         return chosen
 
@@ -276,7 +276,7 @@ class Grader:
                 judged.printed.get(result.check.name, ""),
                 names,
                 judged.parts,
-                submission.as_tensors,
+                submission.exchange,
                 judged.told.get(result.check.name),
                 submission.record.plain,
             )

@@ -38,6 +38,7 @@ from grader.values.formatting import axis_names, describe, show
 if TYPE_CHECKING:
     from grader.edits.candidates import EditPlace
 from grader.grading.pictures import pictures_of
+from grader.values.exchange import AS_IT_IS, Exchange
 
 #: The failure of a check that a report shows, and its call as code; None if it cannot be printed.
 Told = tuple[Failure, Script | None]
@@ -80,15 +81,15 @@ def as_check(
     printed: str = "",
     names: Signatures | None = None,
     parts: JudgedParts | None = None,
-    as_tensors: bool = False,
+    exchange: Exchange = AS_IT_IS,
     told: Told | None = None,
     is_plain: bool = True,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`. It has the points that are `earned`; without them, those that it
     earns by itself. `printed` is what the submission printed for that input; `names` are those of
-    parameters, or else what the `source` says; `parts` are those of which some are not written. With
-    `as_tensors` the code of the failing call makes tensors of arrays. `told` is what `shown` returns, if
+    parameters, or else what the `source` says; `parts` are those of which some are not written. `exchange`
+    says what arrays are in the code of the failing call. `told` is what `shown` returns, if
     known already. A source that is not plain is not parsed."""
     check = result.check
     earned = earned or points_of_check(result)
@@ -101,7 +102,7 @@ def as_check(
             check.name, check.title, status, earned.points, check.points, message, role=check.nature.role
         )
     names = signatures_of(source) if names is None else names
-    failure, script = told or shown(result, kata, names, as_tensors)
+    failure, script = told or shown(result, kata, names, exchange)
     difference, message = failure.difference, with_parameters(failure.message, failure, names)
     if difference and difference.what:  # the message has both values
         difference = None
@@ -180,7 +181,7 @@ def shown(
     result: CheckResult,
     kata: Kata,
     names: Signatures,
-    as_tensors: bool = False,
+    exchange: Exchange = AS_IT_IS,
     easier: Callable[[Failure], Iterable[Failure]] = lambda _: (),
 ) -> Told:
     """Return the failure that a report shows and its call: the smallest; one of the next whose call is
@@ -191,7 +192,7 @@ def shown(
 
     def script(failure: Failure) -> Script | None:
         of_state = result.check.nature.of_state
-        return script_of(failure, kata.name, names, of_state=of_state, as_tensors=as_tensors)
+        return script_of(failure, kata.name, names, of_state=of_state, exchange=exchange)
 
     found = first, script(first)
     if found[1] is None:

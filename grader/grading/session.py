@@ -151,9 +151,7 @@ def started(grader: Grader, submission: Submission, budget: Budget | None = None
     """Yield a new worker for the library of a submission, which has loaded nothing yet. Raises WorkerLost.
     What is printed in it can be read afterwards too."""
     with grader.factories[submission.library].start(grader.device) as process:
-        student = RemoteStudent(
-            process, CALL_SECONDS, budget, submission.library, as_tensors=submission.as_tensors
-        )
+        student = RemoteStudent(process, CALL_SECONDS, budget, submission.exchange)
         student.greeting(START_SECONDS)
         try:
             yield student

@@ -20,6 +20,7 @@ from grader.checks.runner import Failure, shares_memory
 from grader.grading.values_as_code import MOST_ENTRIES, NotCode, code_of
 from grader.values.arrays import leaves, to_numpy
 from grader.values.comparison import Difference
+from grader.values.exchange import AS_IT_IS, Exchange
 from grader.values.formatting import counted, describe, describe_type, show
 from grader.values.seeded import expression_of, seed_of, seeded
 from grader.worker.calls import Call
@@ -140,11 +141,11 @@ def script_of(
     names: Signatures,
     *,
     of_state: bool = False,
-    as_tensors: bool = False,
+    exchange: Exchange = AS_IT_IS,
 ) -> Script | None:
     """Return the failing call of the student's `module` as code, or None if nothing was called. For a check
-    `of_state` the calls before it are shown too. With `as_tensors` its arrays are written as the tensors that
-    the submission got."""
+    `of_state` the calls before it are shown too. Its arrays are written as the submission got
+    them."""
     last = failure.call
     if last is None:
         return None
@@ -152,7 +153,7 @@ def script_of(
     at = next(index for index, call in enumerate(calls) if call is last)
     keeps_all = of_state or last.options.hold
     key, item = _gradient_key(failure, last), item_of(failure, last)
-    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, key, as_tensors, item)
+    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, key, exchange, item)
     return writer.script(module)
 
 
@@ -337,7 +338,7 @@ class _Writer:
     calls: list[Call]
     signatures: Signatures
     gradient: str = ""  # the argument or the parameter whose gradient is printed
-    as_tensors: bool = False  # arrays are written as tensors
+    exchange: Exchange = AS_IT_IS  # with the submission
     item: int | None = None  # of the last result, if that is a list
     values: dict[str, Any] = field(default_factory=dict)
     known: dict[tuple[str, int] | None, str] = field(default_factory=dict)  # code of objects and results
@@ -432,7 +433,7 @@ class _Writer:
         if callable(value) and not hasattr(value, "shape"):
             return self._function(name, value) if as_code(value)[0] else f"{name} = {self._table(value)}"
         total = sum(int(np.prod(leaf.shape)) for leaf in leaves(value) if hasattr(leaf, "shape"))
-        code = _shortened(code_of(value, self.as_tensors, is_whole=total <= MOST_NUMBERS))
+        code = _shortened(code_of(value, self.exchange, is_whole=total <= MOST_NUMBERS))
         if len(code) > MOST_OF_ONE and any(map(_is_long, leaves(value))):
             raise NotCode
         for maker, short in (("torch.tensor", "t"), ("np.array", "a")):
@@ -461,7 +462,7 @@ class _Writer:
         code_of(calls)  # raises NotCode if an object was given
         count = _fewest_that_tell_apart(calls)
         answers = {
-            str(given[0] if count == 1 else given[:count]): _as_logarithms(answer, self.as_tensors)
+            str(given[0] if count == 1 else given[:count]): _as_logarithms(answer, self.exchange)
             for given, (_, answer) in zip(calls, made, strict=True)
         }
         if any('"' in key for key in answers):
@@ -608,7 +609,7 @@ class _Writer:
             return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
         if not callable(value) and not any(hasattr(leaf, "shape") for leaf in leaves(value)):
             try:
-                code = code_of(value, self.as_tensors)
+                code = code_of(value, self.exchange)
             except NotCode:
                 self.is_code = False
                 return "…"
@@ -627,7 +628,7 @@ class _Writer:
 
     def _definition(self, name: str, value: Any) -> str:
         if not callable(value) or hasattr(value, "shape"):
-            return f"{name} = {code_of(value, self.as_tensors)}"
+            return f"{name} = {code_of(value, self.exchange)}"
         if as_code(value)[0]:
             return self._function(name, value)
         answers = {}
@@ -635,7 +636,7 @@ class _Writer:
             for given, answer in call.answers.get(id(value), []):
                 plain = [x.tolist() if hasattr(x, "tolist") else x for x in given]
                 code_of(plain)  # raises NotCode if an object was given
-                answers[repr(plain)] = code_of(answer, self.as_tensors)
+                answers[repr(plain)] = code_of(answer, self.exchange)
         listed = "".join(f"    {given!r}: {answer},\n" for given, answer in answers.items())
         return f"{name}_answers = {{\n{listed}}}\n{FUNCTION.format(name=name)}"
 
@@ -705,17 +706,17 @@ def _in_one_frame(codes: list[str]) -> tuple[str, list[str], str]:
     return before, [part[2] for part in parts if part], after
 
 
-def _as_logarithms(value: Any, as_tensors: bool) -> str:
+def _as_logarithms(value: Any, exchange: Exchange) -> str:
     """Return code for a function's answer: as logarithms of round probabilities if it holds exactly those."""
     array = to_numpy(value) if hasattr(value, "shape") else None
     is_torch = type(value).__module__ == "torch"
     if array is None or array.dtype.kind != "f" or not is_torch or not (array <= 0).all():
-        return _shortened(code_of(value, as_tensors))
+        return _shortened(code_of(value, exchange))
     import torch
 
     chances = torch.from_numpy(np.exp(array).round(4)).to(value.dtype)
     if not torch.equal(chances.log(), value):
-        return _shortened(code_of(value, as_tensors))
+        return _shortened(code_of(value, exchange))
     return f"{_shortened(code_of(chances))}.log()"
 
 

@@ -176,12 +176,12 @@ class SubmissionRun:
         self.context = self._start()
 
     def _start(self) -> CheckContext:
-        kata, as_tensors = self.prepared.kata, self.submission.as_tensors
+        kata, exchange = self.prepared.kata, self.submission.exchange
         self.process = self._first or self.factories[kata.library].start(self.device)
         self._first = None
         on_cuda = self.device != "cpu"
         seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
-        student = RemoteStudent(self.process, seconds, self.budget, kata.library, as_tensors=as_tensors)
+        student = RemoteStudent(self.process, seconds, self.budget, exchange)
         student.another = self._another
         try:
             greeting = student.greeting(START_SECONDS)
@@ -224,9 +224,7 @@ class SubmissionRun:
         """Start the worker of a number. Raises WorkerLost."""
         began, kata = time.monotonic(), self.prepared.kata
         process = self.factories[kata.library].start(self.device)
-        student = RemoteStudent(
-            process, CALL_SECONDS, self.budget, kata.library, as_tensors=self.submission.as_tensors
-        )
+        student = RemoteStudent(process, CALL_SECONDS, self.budget, self.submission.exchange)
         self.others[number] = process, student
         try:
             self.isolations.append(Isolation(**student.greeting(START_SECONDS)))

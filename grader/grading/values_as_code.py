@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from grader.values.arrays import is_contiguous, to_numpy
+from grader.values.exchange import AS_IT_IS, Exchange
 from grader.values.seeded import expression_of, identity_of
 from grader.worker.protocol.codec import forwards, span_of
 
@@ -18,27 +19,27 @@ class NotCode(Exception):
     """A value cannot be written as code."""
 
 
-def code_of(value: Any, as_tensors: bool = False, is_whole: bool = False) -> str:
-    """Return an expression whose value is `value`, in which arrays may be written as tensors, and seeded ones
-    by their seed unless `is_whole` is true. Raises NotCode."""
+def code_of(value: Any, exchange: Exchange = AS_IT_IS, *, is_whole: bool = False) -> str:
+    """Return an expression for what the submission has where the grader has `value`, in which seeded arrays
+    are written by their seed unless `is_whole` is true. Raises NotCode."""
     if isinstance(value, bool | int | str | type(None)):
         return repr(value)
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else f"float('{value}')"
     if isinstance(value, list | tuple):
-        inside = ", ".join(code_of(item, as_tensors, is_whole) for item in value)
+        inside = ", ".join(code_of(item, exchange, is_whole=is_whole) for item in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict):
-        items = (f"{code_of(key)}: {code_of(item, as_tensors, is_whole)}" for key, item in value.items())
+        items = (
+            f"{code_of(key)}: {code_of(item, exchange, is_whole=is_whole)}" for key, item in value.items()
+        )
         return "{" + ", ".join(items) + "}"
     if isinstance(value, np.generic):
         number = code_of(value.item())
-        return number if as_tensors else f"np.{value.dtype}({number})"
-    if made := identity_of(value, as_tensors=as_tensors) or (
-        not is_whole and expression_of(value, as_tensors=as_tensors)
-    ):
+        return number if exchange.as_tensors else f"np.{value.dtype}({number})"
+    if made := identity_of(value, exchange) or (not is_whole and expression_of(value, exchange)):
         return made
-    if isinstance(value, np.ndarray) and as_tensors:
+    if isinstance(value, np.ndarray) and exchange.as_tensors:
         value = forwards(value)
         return _array(value, value.strides, "permute", f"torch.tensor({{}}, dtype=torch.{value.dtype})")
     if isinstance(value, np.ndarray):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from grader.values.arrays import dtype_name, is_contiguous, to_numpy
+from grader.values.exchange import AS_IT_IS, Exchange
 
 SEEDS = 128
 FEWEST = 4  # entries of an array that is recognised as a seeded one
@@ -44,11 +45,10 @@ def seed_of(value: Any) -> int | None:
     return seed if np.array_equal(drawn.astype(array.dtype), array) else None
 
 
-def expression_of(value: Any, *, as_tensors: bool = False) -> str | None:
-    """Return a short expression for an array, which makes a tensor if `as_tensors` is true; None if there is
-    none."""
+def expression_of(value: Any, exchange: Exchange = AS_IT_IS) -> str | None:
+    """Return a short expression for an array as the submission has it; None if there is none."""
     seed = seed_of(value)
-    is_tensor = as_tensors or not isinstance(value, np.ndarray)
+    is_tensor = exchange.has_tensor(value)
     name = dtype_name(value)
     if seed is not None:
         drawn = f"np.random.default_rng({seed}).standard_normal({tuple(value.shape)}).round({DIGITS})"
@@ -67,7 +67,7 @@ def expression_of(value: Any, *, as_tensors: bool = False) -> str | None:
     return f"{library}.full({tuple(value.shape)}, {plain!r}, dtype={library}.{name})"
 
 
-def identity_of(value: Any, *, as_tensors: bool = False) -> str | None:
+def identity_of(value: Any, exchange: Exchange = AS_IT_IS) -> str | None:
     """Return an expression for an identity matrix of a float dtype; None for any other value."""
     array = to_numpy(value) if hasattr(value, "shape") else None
     if array is None or array.dtype.kind != "f" or array.ndim != 2 or not is_contiguous(value):
@@ -75,7 +75,7 @@ def identity_of(value: Any, *, as_tensors: bool = False) -> str | None:
     rows = len(array)
     if rows < 2 or array.shape != (rows, rows) or np.signbit(array).any() or (array != np.eye(rows)).any():
         return None
-    library = "torch" if as_tensors or not isinstance(value, np.ndarray) else "np"
+    library = "torch" if exchange.has_tensor(value) else "np"
     return f"{library}.eye({rows}, dtype={library}.{dtype_name(value)})"
 
 

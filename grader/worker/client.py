@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.expect import SubmissionFailed
+from grader.values.exchange import AS_IT_IS, Exchange
 from grader.worker.process import Process, Usage
 from grader.worker.protocol.channel import OUTPUT_LIMIT, ChannelClosed, Flooded, TimedOut
-from grader.worker.protocol.codec import ARRAYS, Handle, Malformed, decode, encode, in_one_line
+from grader.worker.protocol.codec import Handle, Malformed, encode, in_one_line
 from grader.worker.protocol.messages import (
     LEFT_CHANGED,
     LONGEST_NAME,
@@ -72,25 +73,19 @@ class Budget:
 
 class RemoteStudent(Student):
     """A submission in a worker process. A call that exceeds its time limit raises WorkerLost. The worker then
-    still runs: whoever has started it ends it.
-
-    With `as_tensors` the submission is in PyTorch and the kata in NumPy: the grader's arrays arrive as
-    tensors, and tensors come back as arrays."""
+    still runs: whoever has started it ends it."""
 
     def __init__(
         self,
         process: Process,
         call_seconds: float = CALL_SECONDS,
         budget: Budget | None = None,
-        library: str = "torch",
-        *,
-        as_tensors: bool = False,
+        exchange: Exchange = AS_IT_IS,
     ) -> None:
         super().__init__()
         self._process, self._channel = process, process.channel
         self._call_seconds, self.budget = call_seconds, budget or Budget()
-        own = "cpu" if library == "torch" else None  # an answer in NumPy gives no tensors
-        self._as_tensors, self._device = as_tensors, ARRAYS if as_tensors else own
+        self._exchange = exchange
         self._nonces = itertools.count(1)
         self._numbers = itertools.count(1)
         self._filename, self._lines = "", [""]
@@ -186,7 +181,7 @@ class RemoteStudent(Student):
     def _hold(self, request: Request) -> Sent | Exception:
         request.number = next(self._numbers)
         try:
-            header, buffers = encode(request.message(), gaps=True, as_tensors=self._as_tensors)
+            header, buffers = self._exchange.encode(request.message(), gaps=True)
         except Malformed as error:  # the law passes an argument that cannot be encoded
             return error
         sent = Sent(next(self._nonces), len(header) + sum(map(len, buffers)))
@@ -207,7 +202,7 @@ class RemoteStudent(Student):
             self.budget.meddled = self.budget.meddled or outcome.meddled
             return outcome
         except SubmissionFailed as error:
-            return self._as_in_numpy(error) if self._as_tensors else error
+            return self._as_in_numpy(error) if self._exchange.as_tensors else error
         except WorkerLost as error:
             return error
 
@@ -236,7 +231,7 @@ class RemoteStudent(Student):
             if reply is not None and "callback" not in reply:
                 return reply
             if reply is not None:
-                encoded = encode(_call_back(reply, functions), as_tensors=self._as_tensors)
+                encoded = self._exchange.encode(_call_back(reply, functions))
                 with suppress(TimedOut):
                     self._channel.send(*encoded, nonce, time.monotonic() + WALL_FACTOR * seconds)
             if self.budget.is_outdated():
@@ -277,7 +272,7 @@ class RemoteStudent(Student):
         self.budget.received += len(header) + len(body)
         if self.budget.received > ANSWERS:
             raise Malformed(f"all answers together take more than {ANSWERS >> 20} MiB")
-        return decode(header, body, self._device)
+        return self._exchange.decode(header, body)
 
     @property
     def printed(self) -> str:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from grader.expect import SubmissionFailed
+from grader.values.exchange import AS_IT_IS, TRANSLATED
 from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
 from grader.worker.child.sandbox import limits
-from grader.worker.protocol.codec import ARRAYS, decode, encode, in_one_line, span_of
+from grader.worker.protocol.codec import in_one_line, span_of
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
 
@@ -57,22 +58,27 @@ class LocalTensorStudent(LocalStudent):
     """A student in PyTorch of a NumPy kata: arrays arrive as tensors, and tensors come back as arrays."""
 
     def perform(self, request: Request) -> Outcome:
-        request.args, request.kwargs = _as_sent([request.args, request.kwargs], as_tensors=True)
+        request.args, request.kwargs = _as_tensors([request.args, request.kwargs])
         request.functions = [_called_back(function) for function in request.functions]
         outcome = super().perform(request)
-        outcome.value, outcome.arguments = _as_sent((outcome.value, outcome.arguments))
+        outcome.value, outcome.arguments = _as_arrays((outcome.value, outcome.arguments))
         return outcome
 
 
-def _as_sent(value: Any, *, as_tensors: bool = False) -> Any:
-    """Return what a value is on the other side: with tensors for arrays, or with arrays for tensors."""
-    header, buffers = encode({"value": value}, gaps=True, as_tensors=as_tensors)
-    device = "cpu" if as_tensors else ARRAYS
-    return decode(header, bytearray(b"".join(buffers)), device)["value"]
+def _as_tensors(value: Any) -> Any:
+    """Return what a value is for an answer in PyTorch, with tensors for arrays."""
+    header, buffers = TRANSLATED.encode({"value": value}, gaps=True)
+    return AS_IT_IS.decode(header, bytearray(b"".join(buffers)))["value"]
+
+
+def _as_arrays(value: Any) -> Any:
+    """Return what a value of such an answer is for the kata, with arrays for tensors."""
+    header, buffers = AS_IT_IS.encode({"value": value}, gaps=True)
+    return TRANSLATED.decode(header, bytearray(b"".join(buffers)))["value"]
 
 
 def _called_back(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: _as_sent(function(*_as_sent(args)), as_tensors=True)
+    return lambda *args: _as_tensors(function(*_as_arrays(args)))
 
 
 def _copied(value: Any) -> Any:

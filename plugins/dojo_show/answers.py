@@ -111,8 +111,7 @@ def _load(
     """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
     info = submission.info
     process = stack.enter_context(session.grader.factories[submission.library].start("cpu"))
-    library, as_tensors = submission.library, submission.as_tensors
-    student = RemoteStudent(process, call_seconds, library=library, as_tensors=as_tensors)
+    student = RemoteStudent(process, call_seconds, exchange=submission.exchange)
     loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}
     try:
         student.greeting(START_SECONDS)

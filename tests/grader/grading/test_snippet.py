@@ -8,6 +8,7 @@ from grader.checks.runner import Failure
 from grader.grading.snippet import pruned, script_of, signatures_of, with_parameters
 from grader.grading.values_as_code import code_of
 from grader.values.comparison import Difference
+from grader.values.exchange import TRANSLATED
 from grader.values.seeded import seeded
 from grader.worker.calls import Call
 from grader.worker.protocol.codec import Handle
@@ -402,14 +403,14 @@ def test_a_message_names_the_parameter(call, said):
 )
 def test_arrays_are_written_as_the_tensors_that_an_answer_in_pytorch_gets(array):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    tensor = eval(code_of([array], as_tensors=True), {"torch": torch})[0]
+    tensor = eval(code_of([array], exchange=TRANSLATED), {"torch": torch})[0]
     assert (tensor.numpy().tolist(), tensor.numpy().dtype) == (array.tolist(), array.dtype)
     forwards = array if min(array.strides) > 0 else array.copy()
     assert tensor.squeeze().numpy().strides == forwards.squeeze().strides or not array.size
 
 
 def test_a_scalar_of_numpy_is_written_as_the_number_that_arrives():
-    assert code_of({"x": np.float32(0.5)}, as_tensors=True) == "{'x': 0.5}"
+    assert code_of({"x": np.float32(0.5)}, exchange=TRANSLATED) == "{'x': 0.5}"
 
 
 def test_an_axis_of_length_1_has_its_place_whatever_its_stride():
