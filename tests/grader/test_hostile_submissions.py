@@ -50,7 +50,6 @@ REFUSED = {
     "is_not_utf8": "is not UTF-8: byte 5 cannot be read. Save it as UTF-8.",
     "is_unreadable": "softmax`." if os.geteuid() == 0 else "cannot be read: permission denied.",
     "never_imported": "cannot be imported: No answer within ",
-    "patches_the_worker": "",
     "takes_minutes_to_parse": "",
     "rejects_the_example": "ModuleNotFoundError: No module named 'hypothesis'.",
 }
