@@ -32,6 +32,7 @@ from grader.course.submission import Submission, forbidden_names
 from grader.diagnosis.parting import parting_place
 from grader.diagnosis.search_options import SearchOptions
 from grader.edits.candidates import EditPlace, Sources, Trace, place_of_edit, ranked
+from grader.edits.context import name_of
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.reading.rules import first_use
@@ -189,8 +190,8 @@ def _leading(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 class _Casts(ast.NodeTransformer):
-    """Puts a cast around the first expressions that can hold an array, inner ones first. A function comes
-    where it is first called, as the numbers go."""
+    """Puts a cast around the first expressions that can hold an array, inner ones first. A function or a
+    method comes where it is first called, as the numbers go."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -198,13 +199,11 @@ class _Casts(ast.NodeTransformer):
         self._later: dict[str, ast.FunctionDef] = {}  # functions that others call, until they come
 
     def visit_Module(self, tree: ast.Module) -> ast.Module:
-        inside = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-        calls = [(one, node.func) for one in inside for node in ast.walk(one) if isinstance(node, ast.Call)]
-        called = {func.id for one, func in calls if isinstance(func, ast.Name) and func.id != one.name}
-        functions = {node.name: node for node in inside if isinstance(node, ast.FunctionDef)}
-        self._later = {name: node for name, node in functions.items() if name in called}
-        waiting = list(self._later.values())
-        tree.body = [node if node in waiting else self.visit(node) for node in tree.body]
+        inside = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        calls = [(one, node) for one in inside for node in ast.walk(one) if isinstance(node, ast.Call)]
+        called = {name for one, call in calls if (name := _called(call)) != one.name}
+        self._later = {node.name: node for node in inside if node.name in called}
+        tree.body = [self.visit(node) for node in tree.body]
         while self._later:  # what calls only each other
             self._visit_function(next(iter(self._later)))
         return tree
@@ -217,6 +216,8 @@ class _Casts(ast.NodeTransformer):
         if isinstance(node, ast.Module):
             return self.visit_Module(node)
         if isinstance(node, ast.JoinedStr | ast.arguments | ast.pattern):
+            return node
+        if isinstance(node, ast.FunctionDef) and self._later.get(node.name) is node:
             return node
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             node.body = [self.visit(part) for part in node.body]
@@ -233,13 +234,13 @@ class _Casts(ast.NodeTransformer):
 
     def _call(self, node: ast.Call) -> ast.Call:
         """Visit a call, but not the name of its function."""
+        called = _called(node)
         if isinstance(node.func, ast.Attribute):
             node.func.value = self.visit(node.func.value)
         node.args = [self.visit(arg) for arg in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
-        if isinstance(node.func, ast.Name):
-            self._visit_function(node.func.id)
+        self._visit_function(called)
         return node
 
     def _cast(self, node: ast.expr) -> ast.expr:
@@ -248,6 +249,12 @@ class _Casts(ast.NodeTransformer):
             return node
         call = ast.Call(ast.Name(CAST, ast.Load()), [node], [])
         return ast.copy_location(call, node)
+
+
+def _called(node: ast.Call) -> str:
+    """Return the name of the function or of the object's own method that is called; "" for others."""
+    is_own = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self"
+    return name_of(node) if is_own or isinstance(node.func, ast.Name) else ""
 
 
 WALL_FACTOR = 2  # wall time of a search, as a multiple of its CPU time

@@ -286,6 +286,32 @@ def double(x):
     y = x * np.sqrt(16)
     return halved(y)
 """
+NESTED = """
+import numpy as np
+
+def double(x):
+    def halved(x):
+        return x / 2
+
+    if isinstance(x, str):
+        raise ValueError
+    return halved(x * np.sqrt(16))
+"""
+METHOD = """
+import numpy as np
+
+class Doubler:
+    def halved(self, x):
+        return x / 2
+
+    def doubled(self, x):
+        return self.halved(x * np.sqrt(16))
+
+def double(x):
+    if isinstance(x, str):
+        raise ValueError
+    return Doubler().doubled(x)
+"""
 IN_PLACE = """
     def double(x):
         if isinstance(x, str):
@@ -326,9 +352,19 @@ def test_the_place_of_a_general_mistake_is_found_although_it_has_a_name(locate):
             [(10, "np.sqrt(16)")],
             "This is float64, and so is the result, which should be float32.",
         ),
+        (
+            NESTED,
+            [(10, "np.sqrt(16)")],
+            "This is float64, and so is the result, which should be float32.",
+        ),
+        (
+            METHOD,
+            [(9, "np.sqrt(16)")],
+            "This is float64, and so is the result, which should be float32.",
+        ),
         (IN_PLACE, [(11, "")], "This line changes in place what the caller has passed."),
     ],
-    ids=["scalar", "global", "helper", "argument"],
+    ids=["scalar", "global", "helper", "nested", "method", "argument"],
 )
 def test_a_run_shows_where_a_dtype_widens_and_where_an_argument_is_changed(locate, code, spots, fact):
     found = locate(code)
