@@ -89,7 +89,7 @@ def slipped(course: Course, info: KataInfo) -> Iterator[tuple[str, set[int]]]:
 def mutated(course: Course, info: KataInfo) -> Iterator[tuple[str, set[int]]]:
     """Yield the mutants of a reference in a random order, and the lines that were changed."""
     reference = course.solution(info, "reference").read_text(encoding="utf-8")
-    found = list(mutants(reference, course.declaration(info).grades_gradients))
+    found = list(mutants(reference, detaches=course.declaration(info).grades_gradients))
     random.Random(f"{SEED} {info.name}").shuffle(found)
     plain = ast.unparse(ast.parse(reference))
     for mutant in found:

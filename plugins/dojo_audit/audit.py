@@ -112,7 +112,7 @@ class Auditor:
         self.made, self.is_whole = 0, True
         defined = {name for text in self.homework.sources.values() for name in reader.defines(text)}
         self.words = _words_of(self.homework.text_of_tests().values(), defined)
-        self.store = Store(self.homework, pool.isolation, options.fresh)
+        self.store = Store(self.homework, pool.isolation, fresh=options.fresh)
         self.trace = self._trace()
 
     def audit(self) -> Audit:
@@ -270,7 +270,7 @@ class Auditor:
         return self.search("search", {one.file: one.source}, lines, one.where)
 
     def search(
-        self, work: str, files: dict[str, str], lines: Any = (), where: str = "", is_lenient: bool = False
+        self, work: str, files: dict[str, str], lines: Any = (), where: str = "", *, is_lenient: bool = False
     ) -> Job:
         """Return the job that looks for an input on which these files differ from the solution; calls of
         `where` come first, and those that reach the lines."""
@@ -382,7 +382,7 @@ class Known(msgspec.Struct):
 class Store:
     """The fates that are known already, in a file of the user's cache: a line of JSON for each."""
 
-    def __init__(self, homework: Homework, isolation: str, fresh: bool) -> None:
+    def __init__(self, homework: Homework, isolation: str, *, fresh: bool) -> None:
         self.path = cache_folder() / "audits" / f"{_digest(homework, isolation)}.jsonl"
         self.fates: dict[str, Known] = {}
         if fresh:

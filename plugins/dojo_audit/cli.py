@@ -69,6 +69,7 @@ def homework_options(command: Callable[..., None]) -> Callable[..., None]:
 def import_(
     place: str,
     homework: Path,
+    *,
     new_track: bool,
     course: Path | None,
     at_once: int | None,
@@ -89,7 +90,7 @@ def import_(
     from dojo_authoring.scaffold import writer
 
     root = writer.course_folder(course)
-    track, name = writer.new_kata_name(root, place, new_track)
+    track, name = writer.new_kata_name(root, place, new_track=new_track)
     right = (*solution, reference) if reference else solution
     given = Options(solution=right, at_once=at_once or 0, **options)
     import_homework(root, track, name, homework, given, function, title, source)

@@ -108,7 +108,7 @@ class _Progress:
 
 def _show(audit: Audit, options: Options) -> None:
     if options.form == "terminal":
-        text = report.terminal(audit, options.names)
+        text = report.terminal(audit, names=options.names)
     else:
         text = report.FORMATS[options.form](audit)
     if options.output is None:

@@ -529,7 +529,7 @@ def unreadable(name: str, error: OSError) -> str:
     return f"{name} cannot be read: {reason_of(error)}"
 
 
-def source_of(path: Path, is_named: bool = False) -> str:
+def source_of(path: Path, *, is_named: bool = False) -> str:
     """Return the source in a file; a link is followed only if the file `is_named`. Raises CourseError."""
     try:
         source = read_file(path, follows_links=is_named).decode()

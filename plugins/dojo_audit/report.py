@@ -60,7 +60,7 @@ class Witness:
     @property
     def code(self) -> str:
         makes = bool(self.steps) and self.steps[0].makes
-        return "\n".join(call_of(step, makes) for step in self.steps)
+        return "\n".join(call_of(step, of_object=makes) for step in self.steps)
 
     def to_json(self) -> dict[str, str]:
         return {"kind": self.kind, "code": self.code, "expected": self.expected, "got": self.got}
@@ -184,10 +184,10 @@ def witness_of(answer: dict[str, Any]) -> Witness | None:
         return None
 
 
-def call_of(step: Step, of_object: bool) -> str:
+def call_of(step: Step, *, of_object: bool) -> str:
     """Return a step as code, what it sets first; `of_object` if the first step makes an object."""
     lines = [set_line("object", name, code) for name, code in step.sets]
-    call = f"{target_of(step, of_object)}({given_of(step.given, {})})"
+    call = f"{target_of(step, of_object=of_object)}({given_of(step.given, {})})"
     return "\n".join([*lines, f"object = {call}" if step.makes else call])
 
 
@@ -201,7 +201,7 @@ def set_line(owner: str, name: str, code: str) -> str:
     return f"{owner}.{calls[name]}({code or '…'})" if name in calls else f"{owner}.{name} = {code or '…'}"
 
 
-def target_of(step: Step, of_object: bool, name: str = "object") -> str:
+def target_of(step: Step, *, of_object: bool, name: str = "object") -> str:
     """Return what a step calls: a function, a class, or a method of the object that was made first."""
     called = step.name.removesuffix(".__init__")
     if step.makes or not of_object:
@@ -241,7 +241,7 @@ KINDS = {
 }
 
 
-def terminal(audit: Audit, names: bool = False) -> str:
+def terminal(audit: Audit, *, names: bool = False) -> str:
     """Return the report as text; `names` adds the paths of submissions."""
     lines = [headline(audit), ""]
     lines += _table("by operator", audit.by("family")) + _table("by function", audit.by("where"))
@@ -250,7 +250,7 @@ def terminal(audit: Audit, names: bool = False) -> str:
         lines += [f"Missed, the ones worth most first ({len(survivors)} in all):", ""]
     for number, one in enumerate(survivors[:MOST_SURVIVORS], 1):
         lines += [*_survivor(number, one), ""]
-    lines += _submissions(audit, names)
+    lines += _submissions(audit, names=names)
     lines += [f"note: {note}" for note in audit.notes]
     return harmless("\n".join(lines).rstrip()) + "\n"
 
@@ -315,7 +315,7 @@ def _cut(text: str) -> str:
     return plain(text, LONGEST)
 
 
-def _submissions(audit: Audit, names: bool) -> list[str]:
+def _submissions(audit: Audit, *, names: bool) -> list[str]:
     if not audit.submissions:
         return []
     groups = audit.different

@@ -204,7 +204,7 @@ class Pair:
             nonlocal best, deadline, is_shrinking
             if _clock() > deadline or self.doubts > MOST_DOUBTS:
                 return
-            trial = Redrawn(data.draw, self.group, self.is_lenient, self.right).trial()
+            trial = Redrawn(data.draw, self.group, is_lenient=self.is_lenient, right=self.right).trial()
             if trial and self.difference(trial) and (is_shrinking or self.is_sure(trial)):
                 if not is_shrinking:
                     is_shrinking, deadline = True, max(deadline, _clock() + self.job["seconds"] / 2)
@@ -254,7 +254,7 @@ class Pair:
                     return False
         return True
 
-    def _is_steady(self, trial: Trial, runs: list[list[Outcome]], arguments: bool = True) -> bool:
+    def _is_steady(self, trial: Trial, runs: list[list[Outcome]], *, arguments: bool = True) -> bool:
         """Return whether a version answers alike in all runs."""
         tolerance = _tolerance(trial)
         parts = ("value", "later", "arguments") if arguments else ("value", "later")
@@ -396,7 +396,7 @@ def _filled(trial: Trial, run: list[Outcome]) -> Trial:
 class Redrawn:
     """Draws a trial like those that the tests make: of the same kinds, dtypes, ranges and equal sizes."""
 
-    def __init__(self, draw: Draw, group: list[Trial], is_lenient: bool, right: Version) -> None:
+    def __init__(self, draw: Draw, group: list[Trial], *, is_lenient: bool, right: Version) -> None:
         self.draw, self.group, self.is_lenient, self.right = draw, group, is_lenient, right
         self.sizes: dict[int, int] = {}
         self.scale = 1

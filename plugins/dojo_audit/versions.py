@@ -66,7 +66,9 @@ class Version:
     `signatures` are the parameters of what is called: name, kind, whether it has a default, and the default.
     """
 
-    def __init__(self, root: str, recorded: dict[str, Any], job: dict[str, Any], forks: bool = True) -> None:
+    def __init__(
+        self, root: str, recorded: dict[str, Any], job: dict[str, Any], *, forks: bool = True
+    ) -> None:
         (asking, self._asks), (self._answers, answering) = Pipe(duplex=False), Pipe(duplex=False)
         if os.fork() == 0:
             with suppress(BaseException):
@@ -76,7 +78,7 @@ class Version:
                 for fd in set(range(3, 64)) - {asking.fileno(), answering.fileno()}:  # that of the answer too
                     with suppress(OSError):
                         os.close(fd)
-                _serve(partial(_World, root, recorded, job), asking, answering, forks)
+                _serve(partial(_World, root, recorded, job), asking, answering, forks=forks)
             os._exit(0)
         asking.close()
         answering.close()
@@ -106,7 +108,7 @@ def _receive(end: Connection) -> Any:
     return pickle.loads(end.recv_bytes())
 
 
-def _serve(world: Callable[[], _World], asking: Connection, answering: Connection, forks: bool) -> None:
+def _serve(world: Callable[[], _World], asking: Connection, answering: Connection, *, forks: bool) -> None:
     """Load the version, and answer trials until there are no more."""
     try:
         loaded = world()

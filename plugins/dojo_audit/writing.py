@@ -181,7 +181,7 @@ class Writer:
         for n, step in enumerate(steps):
             lines += [line for pair in step.sets for line in set_line("made", *pair).split("\n")]
             names = self._variables(step, lines)
-            target = target_of(step, steps[0].makes, "made")
+            target = target_of(step, of_object=steps[0].makes, name="made")
             first, dot, rest = target.partition(".")
             target = f"{aliases.get(first, first)}{dot}{rest}"
             call = f"{target}({given_of(step.given, names)})"

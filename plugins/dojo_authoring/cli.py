@@ -48,12 +48,12 @@ unverified_option = click.option(
 @click.option("--draft", "is_draft", is_flag=True, help="Without mistakes and variants; marked as unproven.")
 @click.option("--new-track", is_flag=True, help="Begin a track of this name.")
 @course_option
-def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
+def new(place: str, *, new_track: bool, course: Path | None, **options: Any) -> None:
     """Create a kata: write drafts of its files. Asks for options that are missing."""
     from dojo_authoring.scaffold import writer
 
     root = writer.course_folder(course)
-    track, name = writer.new_kata_name(root, place, new_track)
+    track, name = writer.new_kata_name(root, place, new_track=new_track)
     draft = writer.complete_draft(track, name, **options)
     for path in writer.write_kata(root, draft):
         click.echo(f"wrote {path}")
@@ -78,6 +78,7 @@ def verify(
     seed: int,
     seeds: int | None,
     points: int | None,
+    *,
     isolated: bool,
     fresh: bool,
     tables: bool,
@@ -102,7 +103,7 @@ def verify(
         sys.exit(verify_points(own_course(course), names, points))
     from dojo_authoring.verify.katas import verify_course
 
-    sys.exit(verify_course(own_course(course), names, seed, isolated, tables, fresh))
+    sys.exit(verify_course(own_course(course), names, seed, isolated=isolated, tables=tables, fresh=fresh))
 
 
 @click.command(cls=GuardedCommand)
@@ -117,6 +118,7 @@ def key(
     names: tuple[str, ...],
     seed: int,
     output: Path | None,
+    *,
     seal: bool,
     secret: Path | None,
     unverified: bool,
@@ -128,9 +130,11 @@ def key(
     here = own_course(course)
     infos = keys.chosen_katas(here, names)
     if seal:
-        click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret, unverified))
+        click.echo(
+            keys.write_sealed(here, infos, output or Path("sealed.key"), secret, unverified=unverified)
+        )
         return
-    keys.write_keys(here, infos, seed, output or Path("keys"), unverified)
+    keys.write_keys(here, infos, seed, output or Path("keys"), unverified=unverified)
     click.echo(f"Keys of {counted(len(infos), 'kata')} are in {output or 'keys'}.")
 
 
@@ -242,7 +246,7 @@ def rename(old: str, new_name: str, course: Path | None) -> None:
 @click.argument("name", type=KataNames())
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @course_option
-def remove(name: str, yes: bool, course: Path | None) -> None:
+def remove(name: str, *, yes: bool, course: Path | None) -> None:
     """Delete a kata: its exercise, its declaration, its solutions, its entry in the syllabus."""
     from dojo_authoring import renaming
 
@@ -262,7 +266,7 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 @click.option("--solutions", is_flag=True, help="Put the references in, for `grade solution`.")
 @course_option
 def wheel(
-    folder: Path, names: tuple[str, ...], seed: int, unverified: bool, solutions: bool, course: Path | None
+    folder: Path, names: tuple[str, ...], seed: int, *, unverified: bool, solutions: bool, course: Path | None
 ) -> None:
     """Write a wheel of the grader that holds the course, for `grade start`."""
     from dojo_authoring.release.keys import chosen_katas, require_solutions, save
@@ -272,9 +276,9 @@ def wheel(
     here = open_course(course)
     infos = chosen_katas(here, names)
     require_solutions(here, infos)
-    require_verified(here, infos, unverified)
+    require_verified(here, infos, allows_unverified=unverified)
     shown = solutions or here.syllabus.reveal == "passed"
-    name, data = build_course_wheel(here, names, seed, shown)
+    name, data = build_course_wheel(here, names, seed, solutions=shown)
     save(folder / name, data)
     click.echo(f"{folder / name} has {len(data) / 1e6:.1f} MB.")
 
@@ -302,7 +306,7 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 @click.command(cls=GuardedCommand)
 @click.option("--new", "is_new", is_flag=True, help="Make another one; a regrade uses the one of its day.")
 @course_option
-def seed(is_new: bool, course: Path | None) -> None:
+def seed(*, is_new: bool, course: Path | None) -> None:
     """Show the secret seed, from which `kata grade`, sealed keys and hosts draw their cases."""
     from grader.course import secret_seed
 

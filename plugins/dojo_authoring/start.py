@@ -16,12 +16,12 @@ from grader.cli.options import GuardedCommand
     "--library", type=click.Choice(["numpy", "torch"]), help="Write NumPy katas as stubs in this library."
 )
 @click.option("--no-agents", is_flag=True, help="Write no AGENTS.md, which tells AI assistants how to help.")
-def start(folder: Path, library: str | None, no_agents: bool) -> None:
+def start(folder: Path, library: str | None, *, no_agents: bool) -> None:
     """Write the course that came with the grader to a folder."""
     from dojo_authoring.release.starter import write_course
     from grader.values.formatting import counted
 
-    outcome = write_course(folder, library or "", not no_agents)
+    outcome = write_course(folder, library or "", agents=not no_agents)
     katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
     is_here = folder.resolve() == Path.cwd()
     where, there = ("here", "") if is_here else (f"to {folder}", f"cd {shlex.quote(str(folder))} && ")

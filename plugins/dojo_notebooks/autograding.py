@@ -123,7 +123,11 @@ def _released_metadata(known: Notebook) -> dict[str, dict[str, Any]]:
     tasks = {cell.name for cell in known.task_cells}
     return {
         cell.name: cell_metadata(
-            cell.name, cell.name in solutions, points.get(cell.name), cell.locked, cell.name in tasks
+            cell.name,
+            solution=cell.name in solutions,
+            points=points.get(cell.name),
+            locked=cell.locked,
+            task=cell.name in tasks,
         )
         for cell in known.source_cells
     }

@@ -164,7 +164,7 @@ SCHEMA = 3
 
 
 def cell_metadata(
-    name: str, solution: bool = False, points: float | None = None, locked: bool = True, task: bool = False
+    name: str, *, solution: bool = False, points: float | None = None, locked: bool = True, task: bool = False
 ) -> dict[str, Any]:
     """Return the metadata of an answer (`solution`), a score (`points`), or both for manual grading."""
     metadata: dict[str, Any] = {
@@ -196,7 +196,7 @@ SCORE = """\
 ### END HIDDEN TESTS"""
 
 
-def notebook_of(course: Course, infos: list[KataInfo], title: str = "", solved: bool = True) -> str:
+def notebook_of(course: Course, infos: list[KataInfo], title: str = "", *, solved: bool = True) -> str:
     """Return the notebook of these katas as JSON text, for nbgrader's `source/` folder; unless `solved`, as
     students get it."""
     import nbformat
@@ -206,12 +206,12 @@ def notebook_of(course: Course, infos: list[KataInfo], title: str = "", solved: 
     cells = [
         _cell(v4.new_markdown_cell, "how-to", heading + HOW_TO.format(name=infos[0].name)),
         _cell(v4.new_code_cell, "extension", "%load_ext grader"),
-        *(cell for info in infos for cell in _cells_of(course, info, solved)),
+        *(cell for info in infos for cell in _cells_of(course, info, solved=solved)),
     ]
     return str(nbformat.writes(v4.new_notebook(cells=cells, metadata=KERNEL))) + "\n"
 
 
-def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
+def _cells_of(course: Course, info: KataInfo, *, solved: bool) -> Iterator[Any]:
     """Yield a kata's three cells: the statement, the answer and the score.
 
     If students are given wrong code to repair, or questions, nbgrader must not cut a solution out of the

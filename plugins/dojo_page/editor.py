@@ -80,7 +80,7 @@ class Document:
         data = self._read()
         return data is not None and data not in (self._saved, self._encoded(self.text))
 
-    def save(self, over: bool = False) -> bool:
+    def save(self, *, over: bool = False) -> bool:
         """Write the text, and return whether it is in the file now: not if somebody else has changed the file
         meanwhile, unless `over` is true, nor if it cannot be read or written: what is not shown here is not
         replaced. One that is gone is written again."""

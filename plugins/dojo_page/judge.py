@@ -274,7 +274,7 @@ class Desk:
 
     def _answers_to(self, question: Speak) -> Iterator[Answer]:
         speech = speech_of(self.demonstration, self.course)
-        speaker, wish = self._speaker(speech, question.mine), question.wish
+        speaker, wish = self._speaker(speech, mine=question.mine), question.wish
         recording = read_recording(self.demonstration).get("speech", {})
         if missing := speaker.missing():
             whole, parts = recording.get("text", ""), recording.get("without", {})
@@ -304,7 +304,7 @@ class Desk:
             weights = None
         return render_page(self.demonstration, [section_of(INSIDE, [HOW], tokens, weights)])
 
-    def _speaker(self, speech: Speech, mine: bool) -> Speaker:
+    def _speaker(self, speech: Speech, *, mine: bool) -> Speaker:
         """Return the student's functions as their files are now."""
         files = [self.course.stub(self.course.kata_info(kata)) for kata in speech.katas]
         state = mine, [version_of(file) for file in files]
@@ -312,7 +312,7 @@ class Desk:
         if speaker is None or known != state:
             self._stack.close()
             settings = settings_of(self.terms)
-            new = Speaker(self.course, speech, mine, remembers=True, settings=settings)
+            new = Speaker(self.course, speech, mine=mine, remembers=True, settings=settings)
             speaker = self._stack.enter_context(new)
             self._open = state, speaker
         return speaker

@@ -163,7 +163,7 @@ class Judges:
     def mend(self, library: str, kata: str, source: str) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Mend(next(self._numbers), kata, source))
 
-    def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
+    def speak(self, wish: Wish, *, mine: bool) -> AsyncGenerator[Answer, None]:
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))
 
     def stop(self, library: str) -> None:

@@ -150,7 +150,7 @@ class KataView:
             Key("x", "Bring back the stub.", self.toolbar.ask_stub),
         ]
 
-    def _say(self, text: str, is_work: bool = False) -> None:
+    def _say(self, text: str, *, is_work: bool = False) -> None:
         """Say in the status line what is done, with the seconds and a way to stop it if that is work."""
         self.status.text, self.seconds.text = text, ""
         self._doing, self._began = text if is_work else "", time.monotonic()

@@ -116,7 +116,7 @@ class SpeakView:
         self.remarks.clear()
         self.frame.set_visibility(False)
         self.beside.set_visibility(False)
-        async with aclosing(self.place.judges.speak(self._wish(), self.mine.value)) as answers:
+        async with aclosing(self.place.judges.speak(self._wish(), mine=self.mine.value)) as answers:
             async for answer in answers:
                 match answer:
                     case Said():

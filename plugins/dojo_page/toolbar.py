@@ -82,7 +82,7 @@ class Toolbar:
         self.panels[name] = panel
         return panel
 
-    def open(self, name: str, stays: bool = False) -> None:
+    def open(self, name: str, *, stays: bool = False) -> None:
         """Open a panel and close the others, or close it if it is open, unless it `stays`."""
         opens = stays or not self.panels[name].visible
         for other, panel in self.panels.items():

@@ -17,7 +17,7 @@ from grader.cli.options import GradeOptions, GuardedCommand, KataNames, opened
 @click.option("--list", "lists", is_flag=True, help="Show what is due, and when.")
 @click.option("--which", is_flag=True, help="Tell the broken one of two versions, by a call.")
 @of_workers
-def review(names: tuple[str, ...], lists: bool, which: bool, **options: Any) -> None:
+def review(names: tuple[str, ...], *, lists: bool, which: bool, **options: Any) -> None:
     """Find and mend a fault in an answer of yours that has passed.
 
     Katas come again 1, 3, 7 and 21 days after they pass. Your files stay as they are.
@@ -26,7 +26,7 @@ def review(names: tuple[str, ...], lists: bool, which: bool, **options: Any) -> 
 
     terms = GradeOptions(names, **options)
     course = opened(terms)
-    sys.exit(command.show_calendar(course) if lists else command.review(course, terms, which))
+    sys.exit(command.show_calendar(course) if lists else command.review(course, terms, asks_which=which))
 
 
 @click.command(cls=GuardedCommand)

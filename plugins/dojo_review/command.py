@@ -49,7 +49,7 @@ def show_calendar(course: Course) -> int:
     return PASSED
 
 
-def review(course: Course, options: GradeOptions, asks_which: bool = False) -> int:
+def review(course: Course, options: GradeOptions, *, asks_which: bool = False) -> int:
     """Review a kata that was named, or the first one that is due; return the exit code. `asks_which` shows
     two versions in place of one with a fault."""
     today = date.today()
@@ -67,7 +67,7 @@ def review(course: Course, options: GradeOptions, asks_which: bool = False) -> i
     with closing(factories):
         for due in chosen:
             try:
-                return _Dialogue(course, grader, due, today).run(asks_which)
+                return _Dialogue(course, grader, due, today).run(asks_which=asks_which)
             except Unsuitable as reason:
                 _say(f"{due.info.name} is left out: {reason}")
     return FAILED if options.names else PASSED
@@ -103,7 +103,7 @@ class _Dialogue:
         self.course, self.grader, self.info, self.today = course, grader, due.info, today
         self.order = random.Random(seed_of(due.info, due.state, today))
 
-    def run(self, asks_which: bool) -> int:
+    def run(self, *, asks_which: bool) -> int:
         """Ask until the fault is found or shown, remember how it went, and return the exit code. Raises
         Unsuitable."""
         source, review = self._begin()

@@ -57,6 +57,7 @@ class Answers:
 def open_answers(
     course: Course,
     katas: Functions,
+    *,
     mine: bool = False,
     remembers: bool = False,
     started: Callable[[KataInfo], None] = lambda _: None,

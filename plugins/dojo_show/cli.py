@@ -24,12 +24,12 @@ mine_option = click.option("--mine", is_flag=True, help="Use functions that do n
 @click.option("--output", "--out", "output", help="Write the page to this file.")
 @of_workers
 @ascii_option
-def see(names: tuple[str, ...], text: bool, tokens: str | None, mine: bool, **options: Any) -> None:
+def see(names: tuple[str, ...], *, text: bool, tokens: str | None, mine: bool, **options: Any) -> None:
     """Show your functions at work, on a page or as text."""
     from dojo_show.command import show_sections
 
     terms = GradeOptions(names, **options)
-    sys.exit(show_sections(opened(terms), terms, text, tokens, mine))
+    sys.exit(show_sections(opened(terms), terms, as_text=text, tokens=tokens, mine=mine))
 
 
 @click.command(cls=GuardedCommand)
@@ -45,6 +45,7 @@ def speak(
     names: tuple[str, ...],
     without: tuple[str, ...],
     with_: tuple[str, ...],
+    *,
     inside: bool,
     mine: bool,
     **options: Any,
@@ -53,7 +54,7 @@ def speak(
     from dojo_show.command import write_text
 
     terms = GradeOptions(names, **options)
-    sys.exit(write_text(opened(terms), terms, without, with_, inside, mine))
+    sys.exit(write_text(opened(terms), terms, without, with_, inside=inside, mine=mine))
 
 
 @click.command("record-see", cls=GuardedCommand)

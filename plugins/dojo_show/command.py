@@ -34,7 +34,7 @@ from grader.texts.wrapping import paragraphs
 
 
 def show_sections(
-    course: Course, options: GradeOptions, as_text: bool, tokens: str | None, mine: bool
+    course: Course, options: GradeOptions, *, as_text: bool, tokens: str | None, mine: bool
 ) -> int:
     """Write the page, and print the text if it is asked for; return the exit code. Raises CourseError for a
     course that shows nothing, a section that does not exist and a file that cannot be written."""
@@ -44,11 +44,11 @@ def show_sections(
     if unknown:
         there = ", ".join(demonstration.titles)
         raise CourseError(f"There is no section `{unknown[0]}` to see; say {there}.")
-    whole = _run(course, demonstration, options, tokens, mine)
+    whole = _run(course, demonstration, options, tokens, mine=mine)
     sections = [section for section in whole if section.id in names]
     if as_text:
         view = view_of(options)
-        shown = render_text(sections, view.width, view.paint, view.ascii_only)
+        shown = render_text(sections, view.width, view.paint, ascii_only=view.ascii_only)
         click.echo(shown, nl=False, color=view.colour)
     else:
         click.echo("\n".join(whole[0].texts))
@@ -59,11 +59,13 @@ def show_sections(
 
 
 def _run(
-    course: Course, demonstration: Demonstration, options: GradeOptions, tokens: str | None, mine: bool
+    course: Course, demonstration: Demonstration, options: GradeOptions, tokens: str | None, *, mine: bool
 ) -> list[Section]:
     """Run the student's functions and return all sections."""
     katas, settings = demonstration.katas, options.grader_settings
-    with open_answers(course, katas, mine, options.remembers, show_start, settings) as answers:
+    with open_answers(
+        course, katas, mine=mine, remembers=options.remembers, started=show_start, settings=settings
+    ) as answers:
         return demonstration.show(answers, read_recording(demonstration), tokens)
 
 
@@ -97,6 +99,7 @@ def write_text(
     options: GradeOptions,
     without: tuple[str, ...],
     with_: tuple[str, ...],
+    *,
     inside: bool,
     mine: bool,
 ) -> int:
@@ -107,11 +110,13 @@ def write_text(
     wish = _wish_of(speech, options.names, without, with_)
     recording = read_recording(demonstration).get("speech", {})
     view, settings = view_of(options), options.grader_settings
-    with Speaker(course, speech, mine, options.remembers, show_start, settings) as speaker:
+    with Speaker(
+        course, speech, mine=mine, remembers=options.remembers, started=show_start, settings=settings
+    ) as speaker:
         if missing := speaker.missing():
             _show_recorded(speech, wish, recording, missing, view)
         else:
-            _write(speaker, wish, recording, view, inside)
+            _write(speaker, wish, recording, view, inside=inside)
     return PASSED
 
 
@@ -128,7 +133,9 @@ def _wish_of(
         try:
             settings[name] = float(value)
         except ValueError:
-            raise CourseError(f"`--with {harmless(text, True)}` needs a number behind the `=`.") from None
+            raise CourseError(
+                f"`--with {harmless(text, one_line=True)}` needs a number behind the `=`."
+            ) from None
     if len(ways) > 1:
         raise CourseError("`--with` takes one way to write at a time.")
     wish = Wish(prompt_of(" ".join(words)), without, ways[0] if ways else "", settings)
@@ -156,7 +163,7 @@ def _show_recorded(
     click.echo("\n".join(paragraphs(line, view.width) for line in lines), color=view.colour)
 
 
-def _write(speaker: Speaker, wish: Wish, recording: dict[str, float], view: View, inside: bool) -> None:
+def _write(speaker: Speaker, wish: Wish, recording: dict[str, float], view: View, *, inside: bool) -> None:
     """Print the text token by token, why it ends if it ends early, and what was left out."""
     tokens: list[Token] = []
     try:

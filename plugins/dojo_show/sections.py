@@ -117,14 +117,14 @@ MARKS = {"yours": "●", "fails": "✗", "begun": "◐", "open": "○"}
 PLAIN = str.maketrans("●◐○₀₁₂ᵀ·“”", '*~-012T*""') | {ord("√"): "root "}
 
 
-def render_text(sections: Sequence[Section], width: int, paint: Paint, ascii_only: bool = False) -> str:
+def render_text(sections: Sequence[Section], width: int, paint: Paint, *, ascii_only: bool = False) -> str:
     """Return all sections as lines of at most `width` columns."""
-    lines = [line for section in sections for line in _section(section, width, paint, ascii_only)]
+    lines = [line for section in sections for line in _section(section, width, paint, ascii_only=ascii_only)]
     text = "\n".join(lines) + "\n"
     return text.translate(ASCII).translate(PLAIN) if ascii_only else text
 
 
-def _section(section: Section, width: int, paint: Paint, ascii_only: bool) -> Iterator[str]:
+def _section(section: Section, width: int, paint: Paint, *, ascii_only: bool) -> Iterator[str]:
     yield paint(section.title, BOLD)
     for text in section.texts:
         yield from textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="  ")
@@ -132,7 +132,7 @@ def _section(section: Section, width: int, paint: Paint, ascii_only: bool) -> It
         yield from _katas(section.data["statuses"], paint)
     for figure in section.figures:
         yield ""
-        yield from _figure(figure, width, paint, ascii_only)
+        yield from _figure(figure, width, paint, ascii_only=ascii_only)
     comparisons = section.data.get("comparisons", ())
     if comparisons:
         yield from ("", "  your larger functions on the same numbers")
@@ -150,7 +150,7 @@ def _katas(statuses: dict[str, str], paint: Paint) -> Iterator[str]:
     yield paint("  ● yours  ✗ yours, fails  ◐ begun  ○ not begun", DIM)
 
 
-def _figure(figure: Figure, width: int, paint: Paint, ascii_only: bool) -> Iterator[str]:
+def _figure(figure: Figure, width: int, paint: Paint, *, ascii_only: bool) -> Iterator[str]:
     """Yield the lines of a figure, indented; the first says whose numbers they are, if not the student's."""
     source = _source(figure)
     if len(figure.title) + len(source) + 2 <= width:

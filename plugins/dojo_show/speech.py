@@ -139,7 +139,9 @@ class Speech:
             unknown = [name for name in names if name not in known]
             if unknown:
                 there = ", ".join(filter(None, known))
-                raise CourseError(f"There is no {kind} named `{harmless(unknown[0], True)}`; say {there}.")
+                raise CourseError(
+                    f"There is no {kind} named `{harmless(unknown[0], one_line=True)}`; say {there}."
+                )
         for name, value in wish.settings.items():
             setting = self.settings[name]
             if not setting.low <= value <= setting.high:
@@ -218,6 +220,7 @@ class Speaker:
         self,
         course: Course,
         speech: Speech,
+        *,
         mine: bool = False,
         remembers: bool = False,
         started: Callable[[KataInfo], None] = lambda _: None,

@@ -74,7 +74,7 @@ class Mutant:
         return "\n".join([*removed, *(f"+ {line}" for line in self.now.splitlines())])
 
 
-def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
+def mutants(source: str, *, detaches: bool = False) -> Iterator[Mutant]:
     """Yield every distinct mutant of the source; `detaches` adds those that detach a gradient."""
     tree = ast.parse(source)
     original = ast.unparse(tree)

@@ -45,7 +45,7 @@ class ReleaseBefore:
         self.files = release_manifest.read_list(folder)
         self.options = release_manifest.read_options(folder)
 
-    def katas(self, names: tuple[str, ...], remove: bool) -> tuple[list[KataInfo], bool]:
+    def katas(self, names: tuple[str, ...], *, remove: bool) -> tuple[list[KataInfo], bool]:
         """Return the katas to release, and whether they are all of the course, now and next time."""
         of_course = self.course.katas.values()
         released = [one for one in of_course if f"exercises/{one.track}/{one.name}.py" in self.files]
@@ -56,7 +56,7 @@ class ReleaseBefore:
             return keys.chosen_katas(self.course, ()), True
         return keys.chosen_katas(self.course, [*names, *(info.name for info in released)]), False
 
-    def hosts(self, hosts: tuple[str, ...], remove: bool) -> tuple[str, ...]:
+    def hosts(self, hosts: tuple[str, ...], *, remove: bool) -> tuple[str, ...]:
         """Return the hosts whose workflows are written, in the order of the registry."""
         before = [host for host, file in WORKFLOWS.items() if f".github/workflows/{file}" in self.files]
         wanted = {*hosts} if hosts and remove else {*hosts, *before}
@@ -86,6 +86,7 @@ def release_course(
     prairielearn: Path | None,
     exercism: Path | None,
     library: str | None,
+    *,
     agents: bool | None,
     remove: bool,
     unverified: bool,
@@ -98,13 +99,13 @@ def release_course(
     """
     _require_own_folder(folder)
     before = ReleaseBefore(course, folder)
-    infos, is_all = before.katas(names, remove)
-    hosts = before.hosts(hosts, remove)
+    infos, is_all = before.katas(names, remove=remove)
+    hosts = before.hosts(hosts, remove=remove)
     seed = before.number("seed", SEED) if seed is None else seed
     visibility = visibility or before.choice("visibility", VISIBILITIES)
     library = library or before.choice("library", ("numpy", "torch"))
     agents = before.options.get("agents") is not False if agents is None else agents
-    require_releasable(course, infos, unverified)
+    require_releasable(course, infos, allows_unverified=unverified)
     secret_file = folder.with_name(f"{folder.name}.secret")
     if sealed is None and hidden_seed is None and SEALED in before.files:
         sealed, secret = folder / SEALED, secret or (secret_file if secret_file.is_file() else None)
@@ -122,7 +123,7 @@ def release_course(
         click.echo(
             f"The workflow grades with hidden cases: its secret DOJO_SEAL is in {shorten(secret_file)}."
         )
-    core = core_files(course, infos, seed, bool(sealed_key), library)
+    core = core_files(course, infos, seed, is_sealed_too=bool(sealed_key), library=library)
     for_hosts = {**core, **keys.key_files(entries)}
     for_public_hosts = core if hidden_seed is None else for_hosts
     options = {"all": is_all, "hosts": list(hosts), "seed": seed, "visibility": visibility}
@@ -131,7 +132,7 @@ def release_course(
     about: dict[str, object] = {"options": options, "verified": verifications(course, infos)}
     if names_before := renamed(course):
         about["renamed"] = names_before
-    files = student_files(course, core, infos, hosts, sealed_key, agents)
+    files = student_files(course, core, infos, hosts, sealed_key, agents=agents)
     outcome = write_release(folder, files, **about)
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
     click.echo(f"{made} are in {shorten(folder)}.")

@@ -27,11 +27,11 @@ AT_ONCE = 2
 
 
 def write_keys(
-    course: Course, infos: list[KataInfo], seed: int, output: Path, unverified: bool = False
+    course: Course, infos: list[KataInfo], seed: int, output: Path, *, unverified: bool = False
 ) -> None:
     """Write one file per kata into a folder, or all katas into one file that ends in `.key`."""
     require_solutions(course, infos)
-    require_verified(course, infos, unverified)
+    require_verified(course, infos, allows_unverified=unverified)
     drawn = with_progress(draw_entries(course, infos, seed))
     if output.suffix == SUFFIX:
         save(output, write(list(drawn), seed, grader.__version__))
@@ -41,7 +41,7 @@ def write_keys(
 
 
 def write_sealed(
-    course: Course, infos: list[KataInfo], output: Path, secret_file: Path | None, unverified: bool = False
+    course: Course, infos: list[KataInfo], output: Path, secret_file: Path | None, *, unverified: bool = False
 ) -> str:
     """Write an encrypted key with cases from the secret seed, and return a message about its secret.
 
@@ -49,7 +49,7 @@ def write_sealed(
     key if no file is given.
     """
     require_solutions(course, infos)
-    require_verified(course, infos, unverified)
+    require_verified(course, infos, allows_unverified=unverified)
     file = secret_file or secret_beside(output)
     kept = secret_file is not None and file.exists()
     secret = read_secret(file) if kept else new_secret()
@@ -125,7 +125,7 @@ def key_files(entries: Iterable[Entry], seed: int = UNSAID) -> dict[str, bytes]:
     return {f"keys/{entry.name}{SUFFIX}": write([entry], seed, grader.__version__) for entry in entries}
 
 
-def save(path: Path, data: bytes, private: bool = False) -> None:
+def save(path: Path, data: bytes, *, private: bool = False) -> None:
     """Write a file atomically. Raises CourseError if it cannot be written."""
     try:
         write_whole(path, data, private)

@@ -150,7 +150,7 @@ class ReleaseOutcome:
 
 
 def core_files(
-    course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False, library: str = ""
+    course: Course, infos: list[KataInfo], seed: int, *, is_sealed_too: bool = False, library: str = ""
 ) -> dict[str, bytes]:
     """Return the files that every host needs: stubs, in `library` where a kata may be answered in it,
     declarations, what `grade see` runs, keys, the grader's wheel, requirements."""
@@ -168,7 +168,9 @@ def core_files(
     files |= keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)), seed)
     name, wheel = build_wheel()
     files[f"vendor/{name}"] = wheel
-    files["requirements.txt"] = _requirements(course, infos, name, is_sealed_too, library).encode()
+    files["requirements.txt"] = _requirements(
+        course, infos, name, is_sealed_too=is_sealed_too, library=library
+    ).encode()
     return files
 
 
@@ -193,6 +195,7 @@ def student_files(
     infos: list[KataInfo],
     hosts: Iterable[str],
     sealed: bytes,
+    *,
     agents: bool = True,
 ) -> dict[str, bytes]:
     """Return the whole repository: the core files, texts for students and, if `agents`, for their assistants,
@@ -243,13 +246,13 @@ def read_sealed(course: Course, infos: list[KataInfo], path: Path | None, secret
     return path.read_bytes()
 
 
-def require_releasable(course: Course, infos: list[KataInfo], allows_unverified: bool) -> None:
+def require_releasable(course: Course, infos: list[KataInfo], *, allows_unverified: bool) -> None:
     """Raise CourseError if a stub is begun, a solution or a needed kata is missing, or one is unverified."""
     require_prerequisites(course, infos)
     for info in infos:
         _stub(course, info)
     keys.require_solutions(course, infos)
-    require_verified(course, infos, allows_unverified)
+    require_verified(course, infos, allows_unverified=allows_unverified)
 
 
 def verifications(course: Course, infos: list[KataInfo]) -> dict[str, str]:
@@ -412,7 +415,7 @@ def _syllabus(course: Course, infos: list[KataInfo]) -> Syllabus:
 
 
 def _requirements(
-    course: Course, infos: list[KataInfo], wheel: str, is_sealed_too: bool, library: str
+    course: Course, infos: list[KataInfo], wheel: str, *, is_sealed_too: bool, library: str
 ) -> str:
     """Return requirements.txt: the grader's wheel and pinned versions of its dependencies.
 

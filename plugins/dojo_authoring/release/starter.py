@@ -30,7 +30,7 @@ TASKS = TEMPLATES / "tasks.json"
 
 
 def build_course_wheel(
-    course: Course, names: tuple[str, ...], seed: int, solutions: bool = False
+    course: Course, names: tuple[str, ...], seed: int, *, solutions: bool = False
 ) -> tuple[str, bytes]:
     """Return the name and the bytes of a wheel of the grader that holds these katas, or all, as a student
     gets them: stubs, declarations and answer keys. With `solutions` it holds references and variants too, for
@@ -90,7 +90,7 @@ def _with_files(wheel: bytes, added: dict[str, bytes]) -> bytes:
     return zipped(files)
 
 
-def write_course(folder: Path, library: str = "", agents: bool = True) -> ReleaseOutcome:
+def write_course(folder: Path, library: str = "", *, agents: bool = True) -> ReleaseOutcome:
     """Write the course of this installation into a folder, its stubs in `library` where a kata may be
     answered in it, and `AGENTS.md` if `agents`. Files that were changed there since they were written stay.
     Raises CourseError if this installation holds no course."""

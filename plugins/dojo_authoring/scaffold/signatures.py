@@ -100,7 +100,7 @@ def read_signatures(texts: tuple[str, ...]) -> list[EntryPoint]:
     for text in texts:
         owner, callee = _read(text)
         if owner is not None:
-            holder = found.setdefault(owner, EntryPoint(Callee(owner, ()), True))
+            holder = found.setdefault(owner, EntryPoint(Callee(owner, ()), is_class=True))
             holder.methods.append(callee)
         elif callee.name in found:
             raise CourseError(f"`{callee.name}` is given twice; each entry point has one signature.")
@@ -160,7 +160,7 @@ def _parameters(node: ast.FunctionDef, source: str, text: str) -> tuple[Paramete
     ]  # as typed: 1e-6, not 1e-06
     defaults = [None] * (len(found.args) - len(given)) + given
     return tuple(
-        _parameter(argument, default, is_sampler)
+        _parameter(argument, default, is_sampler=is_sampler)
         for argument, default in zip(arguments, defaults[len(defaults) - len(arguments) :], strict=True)
     )
 
@@ -174,7 +174,7 @@ def _require_free_names(names: list[str], text: str) -> None:
         raise CourseError(f"`{text}`: a declaration uses the name `{taken}` itself; rename the argument.")
 
 
-def _parameter(argument: ast.arg, default: str | None, is_sampler: bool) -> Parameter:
+def _parameter(argument: ast.arg, default: str | None, *, is_sampler: bool) -> Parameter:
     name, annotation = argument.arg, argument.annotation
     said = ast.unparse(annotation) if annotation else None
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
@@ -435,7 +435,7 @@ def counting_laws(draft: Draft) -> str:
         call=f"{draft.judged.name}({draft.judged.passed})",
         array=draft.array.name if draft.array else "",
         value=_value(draft, draft.array) if draft.array else "",
-        drawn=_drawn_by_chance(draft, is_list),
+        drawn=_drawn_by_chance(draft, is_list=is_list),
         keeps_k="k" in names and not is_list,
     )
 
@@ -449,7 +449,7 @@ def _value(draft: Draft, array: Parameter) -> str:
     return value + (f"[{', '.join(['None'] * leading)}]" if leading else "")
 
 
-def _drawn_by_chance(draft: Draft, is_list: bool) -> str:
+def _drawn_by_chance(draft: Draft, *, is_list: bool) -> str:
     """Return the source of what is counted: draws of the event, or the indices that are drawn; empty if
     nothing is known to count."""
     array = draft.array

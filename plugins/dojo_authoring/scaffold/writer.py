@@ -66,6 +66,7 @@ def complete_draft(
     source: str | None,
     kind: KataKind | None = None,
     weights: tuple[str, ...] = (),
+    *,
     is_draft: bool = False,
 ) -> Draft:
     """Return the draft of a kata; prompt for missing values. Raises CourseError if there is no terminal."""
@@ -413,11 +414,14 @@ def reference_of(draft: Draft) -> str:
     return REFERENCE.format(source=draft.source, imports=draft.imports, entries=entries)
 
 
-def _entry(draft: Draft, entry: EntryPoint, has_docstring: bool) -> str:
+def _entry(draft: Draft, entry: EntryPoint, *, has_docstring: bool) -> str:
     if not entry.is_class:
-        return _function(draft, entry.callee, has_docstring)
+        return _function(draft, entry.callee, has_docstring=has_docstring)
     constructor = Callee("__init__", entry.callee.parameters)
-    methods = [_function(draft, callee, has_docstring, "self") for callee in (constructor, *entry.methods)]
+    methods = [
+        _function(draft, callee, "self", has_docstring=has_docstring)
+        for callee in (constructor, *entry.methods)
+    ]
     body = [_indented(method) for method in methods]
     if has_docstring:
         body.insert(0, "\n".join(_documented_class(draft, entry)))
@@ -435,7 +439,7 @@ def _documented_class(draft: Draft, entry: EntryPoint) -> list[str]:
     return [begin, "", *lines, '    """']
 
 
-def _function(draft: Draft, callee: Callee, has_docstring: bool, *first: str) -> str:
+def _function(draft: Draft, callee: Callee, *first: str, has_docstring: bool) -> str:
     shown = [_annotated(draft, p) if has_docstring else p.declared for p in callee.parameters]
     result = f" -> {_result(draft, callee)}" if has_docstring else ""
     lines = [f"def {callee.name}({', '.join([*first, *shown])}){result}:"]
@@ -518,7 +522,7 @@ def _table(numbers: Numbers) -> str:
 FOLDER = FILE.parent.as_posix()
 
 
-def new_kata_name(root: Path, place: str, new_track: bool) -> tuple[str, str]:
+def new_kata_name(root: Path, place: str, *, new_track: bool) -> tuple[str, str]:
     """Parse `TRACK/NAME`. Raises CourseError if it is malformed, taken, or in an unknown track."""
     track, _, name = place.partition("/")
     if not all(NAME.fullmatch(word) and not keyword.iskeyword(word) for word in (track, name)):
@@ -529,7 +533,7 @@ def new_kata_name(root: Path, place: str, new_track: bool) -> tuple[str, str]:
     if problem := problem_with(name):
         raise CourseError(problem)
     if (root / "exercises").is_dir():
-        _require_free(Course(root), track, name, new_track)
+        _require_free(Course(root), track, name, new_track=new_track)
     return track, name
 
 
@@ -555,7 +559,7 @@ def course_folder(folder: Path | None) -> Path:
     return found
 
 
-def _require_free(course: Course, track: str, name: str, new_track: bool) -> None:
+def _require_free(course: Course, track: str, name: str, *, new_track: bool) -> None:
     if name in course.katas:
         raise CourseError(f"A kata called `{name}` is there already, in {course.katas[name].track}.")
     tracks = list(course.syllabus.path)

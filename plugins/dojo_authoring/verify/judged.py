@@ -114,7 +114,7 @@ class Records:
     """What was judged of a kata before, for this state of its declaration, its reference, the libraries and
     the judging code. With `fresh`, nothing was."""
 
-    def __init__(self, course: Course, info: KataInfo, seed: int, fresh: bool = False) -> None:
+    def __init__(self, course: Course, info: KataInfo, seed: int, *, fresh: bool = False) -> None:
         self._course, self._info, self._seed = course, info, seed
         self._files = self._digests()
         self._key: KataKey | None = None
@@ -326,7 +326,7 @@ def judge_mistakes(
         if records and is_general and records.has_passed("general mistake", name):
             continue
         found = records.mistake(code, answers.level(name), prepared.checks) if records else None
-        found = found or judge_mistake(prepared, answers, name, is_general)
+        found = found or judge_mistake(prepared, answers, name, is_general=is_general)
         if found:
             yield replace(found, is_general=is_general)
         elif records:
@@ -337,6 +337,7 @@ def judge_mistake(
     prepared: PreparedKata,
     answers: Answers,
     name: str,
+    *,
     is_general: bool = False,
     student: Student | None = None,
 ) -> JudgedMistake | None:

@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -277,7 +278,7 @@ def from_data(data: dict[str, Any]) -> MistakeOutcome:
 
 
 def outcomes(
-    course: Course, grader: Grader, prepared: PreparedKata, records: Records, redraws: bool = True
+    course: Course, grader: Grader, prepared: PreparedKata, records: Records, *, redraws: bool = True
 ) -> list[MistakeOutcome]:
     """Judge every mistake that is not recorded in this process, in file order, and record them; the grader
     then matches against their answers. A general mistake that cannot be told from another one is left out.
@@ -370,7 +371,7 @@ FILE_NAME = "mistakes.md"
 HEAD = "| mistake | level | points | failing checks |\n|---|---|---:|---|"
 
 
-def renew_table(course: Course, info: KataInfo, outcomes: Sequence[MistakeOutcome], create: bool) -> bool:
+def renew_table(course: Course, info: KataInfo, outcomes: Sequence[MistakeOutcome], *, create: bool) -> bool:
     """Write the table of one kata into its folder of solutions, if it has one or `create` is true. Return
     whether the file has changed."""
     path, text = course.folder(info) / FILE_NAME, mistake_table(info, outcomes)
@@ -430,6 +431,7 @@ def verify_course(
     course: Course,
     names: tuple[str, ...],
     seed: int = SEED,
+    *,
     isolated: bool = False,
     tables: bool = False,
     fresh: bool = False,
@@ -440,7 +442,7 @@ def verify_course(
     infos = [course.kata_info(name) for name in names] or list(course.katas.values())
     if not infos:
         raise CourseError("There are no katas to verify.")
-    found = dict(for_each(course, infos, _verify_in_process, seed, isolated, fresh))
+    found = dict(for_each(course, infos, partial(_verify_in_process, isolated=isolated, fresh=fresh), seed))
     results = [found[info] for info in infos]
     click.echo(table(results))
     outcomes = [outcome for result in results for outcome in result.outcomes]
@@ -450,7 +452,7 @@ def verify_course(
         click.echo(f"Named by chance, and not counted as named: {', '.join(by_chance)}.")
     for result in results:
         due = tables or (seed == SEED and result.outcomes)
-        if due and renew_table(course, result.info, result.outcomes, tables):
+        if due and renew_table(course, result.info, result.outcomes, create=tables):
             click.echo(f"Renewed the table of mistakes of {result.info.name}: {FILE_NAME}.")
     of_the_course = (
         static_checks.unknown_names,
@@ -482,19 +484,19 @@ def verify_course(
 
 
 def _verify_in_process(
-    course: Course, info: KataInfo, seed: int, isolated: bool, fresh: bool
+    course: Course, info: KataInfo, seed: int, *, isolated: bool, fresh: bool
 ) -> KataVerification:
     click.echo(f"{info.name} …", err=True)
     if missing := static_checks.missing_files(course, info):  # without a reference no grader can be opened
         return KataVerification(info, gaps=missing)
     try:
-        return verify_kata(course, info, seed, isolated, fresh)
+        return verify_kata(course, info, seed, isolated=isolated, fresh=fresh)
     except KataError as error:
         return KataVerification(info, gaps=[str(error)])
 
 
 def verify_kata(
-    course: Course, info: KataInfo, seed: int = SEED, isolated: bool = False, fresh: bool = False
+    course: Course, info: KataInfo, seed: int = SEED, *, isolated: bool = False, fresh: bool = False
 ) -> KataVerification:
     """Run all checks on one kata. What was judged before is read, unless `fresh` is true."""
     began = time.monotonic()
@@ -502,14 +504,14 @@ def verify_kata(
     result.gaps += static_checks.gaps(course, info)
     if not result.gaps:
         unready = ["a draft"] if info.draft else static_checks.gaps_of_answers(course, info)
-        records = Records(course, info, seed, fresh)
+        records = Records(course, info, seed, fresh=fresh)
         before = None if unready else records.verified(str(isolated))
         if before is not None:
             _read(course, result, before)
         else:
             grader, source = open_grader(course, [info], GraderSettings(seed=seed))
             with closing(source):
-                _judge(course, grader, result, unready, isolated, records)
+                _judge(course, grader, result, unready, isolated=isolated, records=records)
             if not unready and not result.gaps:
                 records.note_verified(_as_data(result), str(isolated))
             records.save()
@@ -538,6 +540,7 @@ def _judge(
     grader: Grader,
     result: KataVerification,
     unready: list[str],
+    *,
     isolated: bool,
     records: Records,
 ) -> None:
@@ -559,7 +562,7 @@ def _judge(
             _verify_trivial_answers(course, prepared, result, records)
             _verify_variants(course, grader, result, records)
             _verify_answer_in_torch(course, grader, result, records)
-            _verify_mistakes(course, grader, result, isolated, records)
+            _verify_mistakes(course, grader, result, isolated=isolated, records=records)
     except TookTooLong as endless:
         result.gaps.append(str(endless))
         return
@@ -693,7 +696,7 @@ def _grade_source(grader: Grader, result: KataVerification, what: str, source: s
 
 
 def _verify_mistakes(
-    course: Course, grader: Grader, result: KataVerification, isolated: bool, records: Records
+    course: Course, grader: Grader, result: KataVerification, *, isolated: bool, records: Records
 ) -> None:
     prepared = grader.prepare(result.info)
     found = outcomes(course, grader, prepared, records)

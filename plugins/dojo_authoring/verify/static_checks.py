@@ -134,7 +134,7 @@ def described(course: Course, info: KataInfo) -> str:
     return str(verification(course, info) or UNVERIFIED)
 
 
-def require_verified(course: Course, infos: list[KataInfo], allows_unverified: bool) -> None:
+def require_verified(course: Course, infos: list[KataInfo], *, allows_unverified: bool) -> None:
     """Raise CourseError if a kata is not verified as it is now."""
     lacking = [] if allows_unverified else [info for info in infos if verification(course, info) is None]
     if lacking:

@@ -107,11 +107,14 @@ def _in_place_of(entry: Any, answer: Answer) -> Any:
     if not isinstance(entry, type):
         return _replaced(entry, answer, is_module=False)
     is_module = hasattr(entry, "forward")
-    methods = {name: _replaced(method, answer, is_module, 1) for name, method in _methods(entry).items()}
+    methods = {
+        name: _replaced(method, answer, is_module=is_module, skipped=1)
+        for name, method in _methods(entry).items()
+    }
     return type(entry.__name__, (entry,), {**methods, "__module__": entry.__module__})
 
 
-def _replaced(right: Any, answer: Answer, is_module: bool, skipped: int = 0) -> Any:
+def _replaced(right: Any, answer: Answer, *, is_module: bool, skipped: int = 0) -> Any:
     signature = inspect.signature(right)
 
     def replacement(*args: Any, **kwargs: Any) -> Any:

@@ -53,16 +53,16 @@ def hover(ls: ExerciseServer, params: types.HoverParams) -> types.Hover | None:
 
 
 def _touched(
-    ls: ExerciseServer, exercise: Exercise, at: types.Range, by_lines: bool
+    ls: ExerciseServer, exercise: Exercise, at: types.Range, *, by_lines: bool
 ) -> list[tuple[Finding | None, types.Range]]:
     """Return what is shown in a range, or in its lines, and the names of the kata's functions there."""
     names = names_in(exercise.text, exercise.info.entry_points).values()
     every: list[tuple[Finding | None, types.Range]] = [(one, shown.range) for one, shown in exercise.found]
     every += [(None, ls.range(exercise, span)) for span in names or [name_of(exercise.info, exercise.text)]]
-    return [(finding, shown) for finding, shown in every if _meet(shown, at, by_lines)]
+    return [(finding, shown) for finding, shown in every if _meet(shown, at, by_lines=by_lines)]
 
 
-def _meet(one: types.Range, other: types.Range, by_lines: bool) -> bool:
+def _meet(one: types.Range, other: types.Range, *, by_lines: bool) -> bool:
     if by_lines:
         return one.start.line <= other.end.line and other.start.line <= one.end.line
     return one.start <= other.end and other.start <= one.end
@@ -167,7 +167,7 @@ async def _open_text(ls: ExerciseServer, name: str, text: str) -> None:
             ls.say(text)
 
 
-async def _open(ls: ExerciseServer, file: Path, takes_focus: bool = False) -> bool:
+async def _open(ls: ExerciseServer, file: Path, *, takes_focus: bool = False) -> bool:
     """Open a file in the editor, and return whether it has done so."""
     window, uri = ls.client_capabilities.window, from_fs_path(str(file.absolute()))
     if not (uri and window and window.show_document and window.show_document.support):

@@ -126,9 +126,9 @@ def judged(monkeypatch):
     names = []
     judge, grade = judgements.judge_mistake, Grader.grade
 
-    def judging(prepared, answers, name, is_general):
+    def judging(prepared, answers, name, *, is_general):
         names.extend([name] * (not is_general))
-        return judge(prepared, answers, name, is_general)
+        return judge(prepared, answers, name, is_general=is_general)
 
     def grading(self, submission):
         names.append(submission.label)
@@ -382,8 +382,8 @@ def test_two_mistakes_that_are_alike_are_told_as_soon_as_one_is_made_so(known):
 def test_a_file_that_changes_while_it_is_judged_is_not_recorded(course, monkeypatch):
     outcomes = katas.outcomes
 
-    def editing(*arguments):
-        found = outcomes(*arguments)
+    def editing(*arguments, **options):
+        found = outcomes(*arguments, **options)
         edit(course, MISTAKES, "_checked(x) + 0", "_checked(x) - 0")
         return found
 
