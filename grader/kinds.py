@@ -191,7 +191,7 @@ KINDS: dict[str, Kind] = {"functions": Functions(), "questions": Questions()}
 def kind_of(given: Declared) -> Kind:
     """Return the kind of a declaration by its arguments: the one that it names, or else what it asks for.
     Raises KataError."""
-    name = given["kind_name"] or ("questions" if given["questions"] else "functions")
+    name = str(given["kind_name"] or ("questions" if given["questions"] else "functions"))
     if name not in KINDS:
         raise KataError(f"there is no kind of kata called `{name}`; say {' or '.join(KINDS)}.")
     return KINDS[name]

@@ -110,10 +110,14 @@ class TestAnotherKind:
 
 
 class TestKindsByName:
-    def test_a_kind_that_there_is_not_is_refused(self, tmp_path):
+    @pytest.mark.parametrize(("written", "name"), [('"input"', "input"), ("[1]", "[1]")])
+    def test_a_kind_that_there_is_not_is_refused(self, tmp_path, written, name):
         path = tmp_path / "test_largest.py"
-        path.write_text(textwrap.dedent(COURSE["tests/katas/inputs/test_largest.py"]))
-        with pytest.raises(KataError, match=r"no kind of kata called `input`; say functions or questions\.$"):
+        path.write_text(
+            textwrap.dedent(COURSE["tests/katas/inputs/test_largest.py"]).replace('"input"', written)
+        )
+        message = re.escape(f"no kind of kata called `{name}`; say functions or questions.")
+        with pytest.raises(KataError, match=f"{message}$"):
             read_kata_info(path)
 
     def test_a_kind_is_itself_after_it_went_to_another_process(self):
