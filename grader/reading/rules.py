@@ -65,8 +65,8 @@ def _parents(name: str) -> Iterator[str]:
 
 
 def _public(name: str) -> str:
-    """Return the public name of what a library has in a private module or as an operation: `torch.softmax`
-    for `torch._VF.softmax`, for `torch.ops.aten._softmax.default` and for `torch._softmax`."""
+    """Return the public name of what a library has in a private module or as an operation: `torch.sort`
+    for `torch._VF.sort`, for `torch.ops.aten.sort.default` and for `torch._sort`."""
     top, *parts = name.split(".")
     if parts[:2] == ["ops", "aten"]:
         parts = parts[2:3]  # without the overload

@@ -55,6 +55,7 @@ JUDGING = (
     "expect.py",
     "grading",
     "kata.py",
+    "kinds.py",
     "mistakes.py",
     "processes",
     "ranks.py",
