@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from grader.course.catalog import Course, KataInfo
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).with_name("grade"))
@@ -42,7 +42,7 @@ def main(names: list[str]) -> None:
 
 def measured(course: Course, info: KataInfo) -> tuple[float, float, float, float]:
     """Return the CPU seconds of two failing gradings and of two passing ones, each pair in a new home."""
-    answers = Answers(course, info, "mistakes")
+    answers = KnownSolutions(course, info, "mistakes")
     sources = {"wrong.py": answers.source_of(answers.names[0]), "right.py": answers.reference_source}
     found = []
     for name, source in sources.items():

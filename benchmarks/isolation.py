@@ -24,7 +24,7 @@ from grader.worker.child.sandbox import apply
 from grader.worker.client import RemoteStudent
 from grader.worker.fork_server import ForkServer, open_source
 from grader.worker.in_process import LocalStudent
-from grader.worker.protocol.terms import ALL, ISOLATION, Terms
+from grader.worker.protocol.terms import ALL, ISOLATION, SandboxTerms
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = ROOT / "tests" / "grader" / "submissions"
@@ -104,7 +104,7 @@ def lock_in_seconds(times: int) -> list[float]:
         for _ in range(times):
             if os.fork() == 0:
                 began = time.perf_counter()
-                apply.lock_in(Terms(scratch=tempfile.gettempdir()))
+                apply.lock_in(SandboxTerms(scratch=tempfile.gettempdir()))
                 os.write(writer, b"%.7f\n" % (time.perf_counter() - began))
                 os._exit(0)
             os.wait()

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from grader.course.catalog import Course, KataInfo
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.session import open_grader
 
@@ -43,7 +43,7 @@ def grade_all(course: Course, info: KataInfo) -> tuple[list[int], float]:
     grader, source = open_grader(course, [info])
     counts, seconds = [0, 0, 0, 0], []
     with closing(source):
-        answers = Answers(course, info, "mistakes")
+        answers = KnownSolutions(course, info, "mistakes")
         for name in answers.names:
             began = time.process_time()
             try:

@@ -19,7 +19,7 @@ from typing import Any
 
 from dojo_classroom import platform_filenames as names
 from grader.course.files import safe_parts
-from grader.reading.source import LARGEST, MAX_BYTES, Refused, source_text
+from grader.reading.source import LARGEST_NOTEBOOK, MAX_BYTES, Refused, source_text
 from grader.texts.escaping import harmless
 from grader.worker.reader import SECONDS, Reader
 
@@ -167,8 +167,8 @@ def rows(part: str) -> Iterator[Row]:
                     )
         for name, data in {
             "values": b'{"cells": [' + b"1," * 990_000 + b"1]}",
-            "outputs of 32 MiB": b'{"cells": ["' + b"a" * (LARGEST - 20) + b'"]}',
-            "levels": b"[" * LARGEST,
+            "outputs of 32 MiB": b'{"cells": ["' + b"a" * (LARGEST_NOTEBOOK - 20) + b'"]}',
+            "levels": b"[" * LARGEST_NOTEBOOK,
             "cells": json.dumps({"cells": [{"cell_type": "code", "source": "a"}] * 10_000}).encode(),
         }.items():
             if part in f"katas: {name}":
@@ -177,7 +177,7 @@ def rows(part: str) -> Iterator[Row]:
         text = made()
         began = cpu()
         found = names.owner((text,))
-        names.kata_at((text,), names.KataNames(["double"]))
+        names.kata_at((text,), names.KnownNames(["double"]))
         names.resubmission(PurePosixPath(text).stem)
         safe_parts(text)
         yield Row(f"a name of a file: {name}", cpu() - began, "is an owner's" if found else "is nobody's")

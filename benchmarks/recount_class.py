@@ -297,7 +297,7 @@ def compare(
 def answers_of(kata: str) -> Answers:
     """Return right and wrong answers of a kata of this course, an untouched stub, and what is no Python."""
     from grader.course.catalog import Course
-    from grader.course.known_solutions import Answers as Known
+    from grader.course.known_solutions import KnownSolutions as Known
 
     course = Course(ROOT)
     info = course.kata_info(kata)

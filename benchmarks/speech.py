@@ -21,7 +21,7 @@ import numpy as np
 
 from dojo_show.answers import Answers
 from dojo_show.demonstration import open_demonstration, reference_students
-from dojo_show.speech import Calls, Silent, Speaker, Speech, Wish, text_of
+from dojo_show.speech import Silent, Speaker, Speech, StudentCalls, Wish, text_of
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.worker.in_process import LocalStudent
@@ -39,14 +39,14 @@ def main() -> None:
     stories = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print("| left out | stories to the end | loss | after “The small boat” |\n|---|---|---|---|")
     for without in ((), *((name,) for name in speech.switches)):
-        writer = speech.writer(Calls(_answers(speech, students)))
+        writer = speech.writer(StudentCalls(_answers(speech, students)))
         told = sum(_is_told(writer, Wish(without=without), seed) for seed in range(stories))
         name = speech.switches[without[0]].name if without else "nothing"
         print(f"| {name} | {told / stories:.0%} | {_row(writer, Wish(speech.prompt, without))}", flush=True)
     print("\n| kata | mistake | loss | after “The small boat” |\n|---|---|---|---|")
     for kata in speech.parts:
         for mistake, student in _wrong(course, kata):
-            writer = speech.writer(Calls(_answers(speech, {**students, kata: student})))
+            writer = speech.writer(StudentCalls(_answers(speech, {**students, kata: student})))
             print(f"| {kata} | {mistake} | {_row(writer, Wish(speech.prompt))}", flush=True)
     print(f"\n{_rate(course, speech):.0f} tokens a second through the sandbox.")
 

@@ -19,7 +19,7 @@ from types import FrameType
 
 from grader.cli.grade import grade
 from grader.course.catalog import Course
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = str(ROOT / "grader") + "/"
@@ -31,7 +31,7 @@ def main(kata: str) -> None:
     print(f"{len(sizes)} modules with code, {sum(sizes)} lines of code, a median of {median(sizes):.0f}")
     course = Course(ROOT)
     info = course.kata_info(kata)
-    answers = Answers(course, info, "mistakes")
+    answers = KnownSolutions(course, info, "mistakes")
     for what, source in (
         ("wrong", answers.source_of(answers.names[0])),
         ("passing", answers.reference_source),

@@ -20,9 +20,9 @@ from audit import write_homework
 
 from dojo_audit.audit import Auditor, Options
 from dojo_audit.homework import open_homework
-from dojo_audit.pool import Job, Pool
-from dojo_audit.report import Mutant
-from dojo_audit.writing import Test, Writer, write_tests
+from dojo_audit.pool import Job, ServerPool
+from dojo_audit.report import TestedMutant
+from dojo_audit.writing import Test, TestWriter, write_tests
 
 SEEDED = """
 import random
@@ -53,10 +53,10 @@ def repeated(test: Test, times: int, fails: bool) -> Test:
     return replace(test, lines=tuple(line for line in code.splitlines() if line.strip()))
 
 
-def written(auditor: Auditor) -> Iterator[tuple[Mutant, Test]]:
+def written(auditor: Auditor) -> Iterator[tuple[TestedMutant, Test]]:
     """Write tests, and yield each with the mutant that it is for."""
     write_tests(auditor, sys.maxsize)
-    writer = Writer(auditor.homework)
+    writer = TestWriter(auditor.homework)
     for one in auditor.found:
         tests = writer.tests_for(one, set()) if one.test_code else iter(())
         yield from ((one, test) for test in tests if all(line in one.test_code for line in test.lines))
@@ -65,10 +65,10 @@ def written(auditor: Auditor) -> Iterator[tuple[Mutant, Test]]:
 def measure(homework: Path, mutants: int, times: int) -> int:
     """Run the tests of one homework, print what was found, and return how many fail."""
     opened = open_homework(homework)
-    with Pool(opened) as pool:
+    with ServerPool(opened) as pool:
         auditor = Auditor(pool, Options(mutants=mutants))
         auditor.try_mutants()
-        writer = Writer(opened)
+        writer = TestWriter(opened)
         count = wrong = 0
         for one, test in written(auditor):
             count += 1

@@ -14,7 +14,7 @@ import numpy as np
 
 from dojo_show.answers import Answers
 from dojo_show.sections import Figure, Light, Section, figure_of, labels, numbered, rounded, status_of
-from dojo_show.speech import Calls, Silent, Token, Wish, section_of
+from dojo_show.speech import Silent, StudentCalls, Token, Wish, section_of
 from dojo_show.tracing import Step, Tracer, Value, cells_of, plain
 
 from . import experiments, generation, training
@@ -270,7 +270,7 @@ class Sections:
             recorded = [TEXTS["speak_recorded"], known] if known else []
             return section_of(title, [SPEECH.to_go(missing), *recorded], [], None)
         texts, tokens, weights = [*TEXTS["speak"]], list[Token](), None
-        writer = Decoder(Calls(self.answers))
+        writer = Decoder(StudentCalls(self.answers))
         try:
             for token in writer.write(wish):
                 tokens.append(token)

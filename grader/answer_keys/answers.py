@@ -19,7 +19,7 @@ from grader.values.arrays import weight
 from grader.values.comparison import Precision, precision_of
 
 VERSION = 4
-FEWEST = 8  # the smallest number of cases that `half` returns, if there are as many
+FEWEST_CASES = 8  # the smallest number of cases that `half` returns, if there are as many
 
 Item = TypeVar("Item")
 
@@ -53,8 +53,8 @@ def numbered(arguments: Iterable[Arguments]) -> list[Case]:
 
 
 def half(cases: list[Item]) -> list[Item]:
-    """Return half of the cases, at least FEWEST: for checks that call the submission again for each case."""
-    return spread_pairs(cases, max(FEWEST, len(cases) // 2))
+    """Return half of the cases, at least FEWEST_CASES: for checks that call the submission for each case."""
+    return spread_pairs(cases, max(FEWEST_CASES, len(cases) // 2))
 
 
 def spread_pairs(cases: list[Item], size: int) -> list[Item]:

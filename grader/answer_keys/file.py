@@ -43,7 +43,7 @@ from grader.answer_keys.answers import (
 from grader.course.catalog import Course, KataInfo, is_release, shorten
 from grader.course.files import read_file
 from grader.errors import reason_of, too_new
-from grader.worker.protocol.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode, encode
+from grader.worker.protocol.codec import FILE_LIMITS, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
 VERSION = 2
@@ -141,7 +141,7 @@ class KeyFile:
             plain = zlib.decompressobj().decompress(packed, header + body + 1)
             if len(plain) != header + body:
                 raise ValueError
-            return decode(plain[:header], bytearray(plain[header:]), limits=FILE)
+            return decode(plain[:header], bytearray(plain[header:]), limits=FILE_LIMITS)
         except (ValueError, zlib.error, Malformed):
             raise self.damaged() from None
 
@@ -220,7 +220,7 @@ def pack_records(name: str, message: dict[str, Any], mistakes: list[RecordedMist
 
 
 def _pack_section(message: dict[str, Any]) -> Section:
-    header, buffers = encode(message, FILE, gaps=True)
+    header, buffers = encode(message, FILE_LIMITS, gaps=True)
     body = b"".join(buffers)
     return zlib.compress(header + body, LEVEL), len(header), len(body)
 
@@ -317,7 +317,7 @@ class DistinctValues:
 
     def index(self, value: Any) -> int:
         """Return the index of `value`; add it if it is new. Raises Malformed if it cannot be encoded."""
-        header, buffers = encode({"value": value}, FILE)
+        header, buffers = encode({"value": value}, FILE_LIMITS)
         digest = hashlib.sha256(b"".join((header, *buffers))).digest()
         if digest not in self._indices:
             self._indices[digest] = len(self.items)

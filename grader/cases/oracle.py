@@ -109,15 +109,15 @@ def locked(name: str) -> Iterator[None]:
         yield
 
 
-class Kept(NamedTuple):
+class KeptCase(NamedTuple):
     """A case that all seeds have, and a function that makes the one that this seed has instead."""
 
     case: Arguments
     own: Callable[[], Arguments]
 
-    def changed(self, change: Callable[[Arguments], Arguments]) -> Kept:
+    def changed(self, change: Callable[[Arguments], Arguments]) -> KeptCase:
         """Return both, each as `change` makes it."""
-        return Kept(change(self.case), lambda: change(self.own()))
+        return KeptCase(change(self.case), lambda: change(self.own()))
 
 
 class CostUnknown(Exception):
@@ -197,7 +197,7 @@ class Oracle:
             given = numbered(kata.examples)
             return AnsweredCases(given, self._answers(given), {}, [""] * len(given))
         drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
-        examples = [Kept(example, partial(dict, example)) for example in kata.examples]
+        examples = [KeptCase(example, partial(dict, example)) for example in kata.examples]
         drawn += self._rare_cases([*examples, *drawn], kata.draw)
         groups = self._group_by_corner(examples, kata.bank_size, CORNER_CASES, drawn)
         cases = self._numbered("its cases", [kept for group in groups.values() for kept in group])
@@ -244,15 +244,15 @@ class Oracle:
         drawn = self._draw_cases(whose, draw, self.draws * size)
         return self._numbered(whose, [kept.changed(contiguous) for kept in spread(drawn, size)])
 
-    def _numbered(self, whose: str, every: list[Kept]) -> list[Case]:
+    def _numbered(self, whose: str, every: list[KeptCase]) -> list[Case]:
         """Return cases of which every other one is the seed's own, as `Case.is_shared` says."""
         with self._blaming(whose):
             return numbered(kept.own() if at % 2 else kept.case for at, kept in enumerate(every))
 
-    def _rare_cases(self, cases: list[Kept], draw: DrawCase) -> list[Kept]:
+    def _rare_cases(self, cases: list[KeptCase], draw: DrawCase) -> list[KeptCase]:
         """Return cases of the corners that these cases lack, drawn from other seeds: a corner may be rare."""
         missing = {corner.name for corner in self.kata.corners} - {self._corner_of(kept) for kept in cases}
-        found: list[Kept] = []
+        found: list[KeptCase] = []
         for turn in range(1, TURNS + 1):
             if missing:
                 more = self._draw_cases("its cases", draw, self.draws * self.kata.bank_size, turn)
@@ -260,7 +260,7 @@ class Oracle:
                 missing -= {self._corner_of(kept) for kept in found}
         return found
 
-    def _corner_of(self, kept: Kept) -> str:
+    def _corner_of(self, kept: KeptCase) -> str:
         return self.kata.corner_of(kept.case)
 
     def _require_examples(self) -> None:
@@ -272,17 +272,17 @@ class Oracle:
                 raise KataError(f"{self.kata.name}: an example cannot be used: {error}.") from None
 
     def _group_by_corner(
-        self, examples: list[Kept], plain: int, each: int, drawn: list[Kept]
-    ) -> dict[str, list[Kept]]:
+        self, examples: list[KeptCase], plain: int, each: int, drawn: list[KeptCase]
+    ) -> dict[str, list[KeptCase]]:
         """Return the examples and at most `plain` drawn plain cases and `each` of a corner, by corner.
 
         All arrays are made contiguous, but plain cases that were not also form the corner
         `generation.LAYOUT`, unchanged. If there are any, some cases of every corner join them, laid out
         anew. Raises KataError if a corner has no case.
         """
-        groups: dict[str, list[Kept]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
+        groups: dict[str, list[KeptCase]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
         for origin, most in ((examples, len(examples)), (drawn, each)):
-            by_corner: dict[str, list[Kept]] = {}
+            by_corner: dict[str, list[KeptCase]] = {}
             for kept in origin:
                 by_corner.setdefault(self._corner_of(kept), []).append(kept)
             strided = [kept for kept in by_corner.get("", []) if not is_contiguous(kept.case)]
@@ -301,25 +301,25 @@ class Oracle:
             groups.setdefault(generation.LAYOUT, []).extend(self._laid_out(every))
         return groups
 
-    def _laid_out(self, cases: list[Kept]) -> list[Kept]:
+    def _laid_out(self, cases: list[KeptCase]) -> list[KeptCase]:
         """Return the cases of most axes, then of most entries, among the plain ones and those of each corner,
         in other memory layouts, which take turns."""
-        by_corner: dict[str, list[Kept]] = {}
+        by_corner: dict[str, list[KeptCase]] = {}
         for kept in sorted(cases, key=lambda kept: most_axes(kept.case), reverse=True):
             by_corner.setdefault(self._corner_of(kept), []).append(kept)
         chosen = [kept for group in by_corner.values() for kept in group[:LAID_OUT]]
         laid = [kept.changed(partial(laid_out, turn=turn)) for turn, kept in enumerate(chosen)]
         return [kept for kept in laid if not is_contiguous(kept.case)]
 
-    def _draw_cases(self, whose: str, draw: DrawCase, size: int, turn: int = 0) -> list[Kept]:
+    def _draw_cases(self, whose: str, draw: DrawCase, size: int, turn: int = 0) -> list[KeptCase]:
         """Return the cases drawn for the kata or one of its laws; a `turn` draws others. Raises KataError if
         `draw` fails."""
         with self._blaming(whose):
             found = generation.drawn(draw, size, self.kinds + turn)
             if self.seed == self.kinds:
-                return [Kept(one.case, partial(dict, one.case)) for one in found]
+                return [KeptCase(one.case, partial(dict, one.case)) for one in found]
             others = generation.OtherCases(draw, size, self.seed + turn, found, self.kata.corner_of)
-            return [Kept(one.case, partial(others.like, at)) for at, one in enumerate(found)]
+            return [KeptCase(one.case, partial(others.like, at)) for at, one in enumerate(found)]
 
     @contextmanager
     def _blaming(self, whose: str) -> Iterator[None]:

@@ -48,7 +48,7 @@ SENTENCES = {
 }
 
 
-class Finding(NamedTuple):
+class StateChange(NamedTuple):
     """What changes between calls, as a kind, a sentence and a difference, and the calls that show it."""
 
     kind: str
@@ -225,7 +225,7 @@ def findings(
     others: list[Arguments],
     first: dict[str, Any],
     tolerance: Tolerance,
-) -> Iterator[Finding]:
+) -> Iterator[StateChange]:
     """Yield what calls with other arguments, dtypes and modes change about the answer `first` to a case.
     Raises CaseFailed."""
     answer = case, first, tolerance
@@ -237,7 +237,7 @@ def findings(
         try:
             kata.observed(student, other_values(case))
         except (SubmissionFailed, ExpectationFailed):
-            yield Finding(RAISED, "", None, Calls(tuple(before)))
+            yield StateChange(RAISED, "", None, Calls(tuple(before)))
         for other in others:
             _attempt(kata, student, other)
         with KeptCalls(student, before) as made:
@@ -256,10 +256,10 @@ def findings(
 
 def _with_calls(
     changes: Iterable[Change], made: list[Call], earlier: Sequence[Call] = ()
-) -> Iterator[Finding]:
+) -> Iterator[StateChange]:
     """Yield the changes as findings, each with the calls made so far."""
     for change in changes:
-        yield Finding(*change, Calls(tuple(made), tuple(earlier)))
+        yield StateChange(*change, Calls(tuple(made), tuple(earlier)))
 
 
 def _in_grad_modes(

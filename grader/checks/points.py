@@ -61,7 +61,7 @@ def points_of(
     written."""
     if not any(result.failures for result in results):
         return Points({result.check.name: points_of_check(result, parts=parts) for result in results})
-    answers = Answers(context, results)
+    answers = ComparedAnswers(context, results)
     weight, why = _weight(results, answers)
     found = {result.check.name: points_of_check(result, weight, why, answers, parts) for result in results}
     return _capped(results, _rounded(results, found))
@@ -111,7 +111,7 @@ def points_of_check(
     result: CheckResult,
     weight: float = 1,
     why: str = "",
-    answers: Answers | None = None,
+    answers: ComparedAnswers | None = None,
     parts: JudgedParts | None = None,
 ) -> Earned:
     """Return what a check earns if each of its cases counts with a `weight`, for the reason `why`. With
@@ -154,7 +154,7 @@ FEW_CASES_AGREE = "Counts in part: fewer than a third of the answers are right o
 NOT_COMPARED = "No points yet: another check fails, and nothing could be compared with the reference."
 
 
-def _weight(results: Sequence[CheckResult], answers: Answers) -> tuple[float, str]:
+def _weight(results: Sequence[CheckResult], answers: ComparedAnswers) -> tuple[float, str]:
     """Return with what weight the cases of all checks count, from 0 to 1, and why it is not 1. It is 1 from a
     third of right answers on, so that what holds of any answer, such as its shape, gives no points to one
     that is wrong."""
@@ -172,7 +172,7 @@ def _weight(results: Sequence[CheckResult], answers: Answers) -> tuple[float, st
     return 0, ONLY_TRIVIAL if len(agreement.failures) < len(agreement.asked) else NOTHING_AGREES
 
 
-class Answers:
+class ComparedAnswers:
     """The answers of a submission to the kata's cases, beside the reference's."""
 
     def __init__(self, context: CheckContext, results: Sequence[CheckResult]) -> None:
@@ -211,7 +211,7 @@ class Answers:
         return sum(found) / max(len(found), 1)
 
 
-def most_of_a_constant(answers: Answers, cases: Sequence[Case]) -> float:
+def most_of_a_constant(answers: ComparedAnswers, cases: Sequence[Case]) -> float:
     """Return the share of the cases in which the expected value is the one that is right most often."""
     right: dict[str, Counter[bytes]] = {}
     told = [(case, name, wanted) for case in cases for name, wanted in answers.telling(case).items()]
@@ -221,7 +221,7 @@ def most_of_a_constant(answers: Answers, cases: Sequence[Case]) -> float:
     return sum(max(found.values()) for found in right.values()) / max(len(told), 1)
 
 
-def how_right(answers: Answers, cases: Sequence[Case], constant: float) -> float:
+def how_right(answers: ComparedAnswers, cases: Sequence[Case], constant: float) -> float:
     """Return which share of the answers to plain cases is right, from 0 to 1, where one that is near counts
     as NEARLY right. What a trivial answer gets right does not count, nor does the share of a `constant`: it
     is right where it is what is expected."""

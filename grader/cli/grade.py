@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 import grader
 from grader.cli.options import (
     ALL_OPTIONS,
-    WIDEST,
+    WIDEST_TERMINAL,
     FormatName,
     FormatOption,
     GradeOptions,
@@ -75,7 +75,7 @@ RARE = {
 ON_WINDOWS = "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/windows.md."
 
 
-class Grade(PluggedGroup):
+class GradeGroup(PluggedGroup):
     """`grade COMMAND …` runs a command; `grade KATA …` and `grade` alone grade.
 
     Options of a command may stand before its name or behind it. After `--` a word is always a kata.
@@ -202,9 +202,9 @@ def _old_spellings(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.group(
-    cls=Grade,
+    cls=GradeGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST_TERMINAL},
     epilog="All options: grade help options. Options of a command: grade list --help.",
 )
 @click.argument("names", nargs=-1, cls=_Words, type=KatasOrCommands())

@@ -46,7 +46,7 @@ OF_THE_MACHINE = {errno.ENAMETOOLONG, errno.ENOSPC, errno.EROFS, errno.EACCES, e
 
 NO_KATAS = "The course has no katas yet."
 PAGE = "see.html"  # of `grade see`, in the folder of the state
-NARROWEST, WIDEST, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
+NARROWEST_TERMINAL, WIDEST_TERMINAL, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
 
 PLUGIN = "dojo.plugin"  # set in `Context.meta`: what to say if the command of another package fails
 ALL_OPTIONS = "dojo.all_options"  # set in `Context.meta`: `grade help options` shows the rare ones too
@@ -93,7 +93,7 @@ def columns() -> int:
     """Return how wide texts on standard output are: as the terminal, within limits, or 80 columns."""
     if not sys.stdout.isatty():
         return ELSEWHERE
-    return max(NARROWEST, min(shutil.get_terminal_size().columns, WIDEST))
+    return max(NARROWEST_TERMINAL, min(shutil.get_terminal_size().columns, WIDEST_TERMINAL))
 
 
 class WrongInput(click.ClickException):

@@ -35,7 +35,7 @@ except ModuleNotFoundError:  # Windows
 
 Parts = tuple[str, ...]  # of a path
 
-LARGEST = 16 << 20  # bytes of a roster, a manifest, or what is remembered of a course
+LARGEST_OWN_FILE = 16 << 20  # bytes of a roster, a manifest, or what is remembered of a course
 #: Do not wait for the other end of a FIFO, and do not let a terminal become this process's own.
 FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -93,7 +93,7 @@ def write_whole(path: Path, data: bytes, private: bool = False) -> None:
         folder.write(path.name, data=data, private=private)
 
 
-def read_file(path: Path, limit: int = LARGEST, follows_links: bool = False) -> bytes:
+def read_file(path: Path, limit: int = LARGEST_OWN_FILE, follows_links: bool = False) -> bytes:
     """Return the content of a regular file of at most `limit` bytes.
 
     The path is opened once; what was opened is looked at and read. Follow links only where the person who
@@ -229,7 +229,7 @@ class Folder:
             here = below
         return here
 
-    def read(self, *parts: str, limit: int = LARGEST) -> bytes:
+    def read(self, *parts: str, limit: int = LARGEST_OWN_FILE) -> bytes:
         """Return the content of a regular file below this folder. Raises OSError, and NotReadable."""
         _require_inside(parts)
         with self._parent(parts) as parent:
@@ -366,7 +366,7 @@ def _require_inside(parts: Parts) -> None:
         raise NotReadable("leads out of its folder")
 
 
-def read_below(root: Path, parts: Parts, limit: int = LARGEST) -> bytes:
+def read_below(root: Path, parts: Parts, limit: int = LARGEST_OWN_FILE) -> bytes:
     """Return the content of a file below a folder that somebody else filled; no link on the way is followed.
     Raises OSError, and NotReadable."""
     with Folder(root, follows_links=False) as folder:

@@ -55,7 +55,7 @@ class NoAnswer(ValueError):
     """Git does not answer: it is missing, the repository is damaged, or it lacks the objects."""
 
 
-class Refused(NoAnswer):
+class GitRefused(NoAnswer):
     """Git was not asked, or was stopped: the objects are no plain files, or a limit is reached."""
 
 
@@ -68,9 +68,9 @@ class Allowance:
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """Take the time of the block off. Raises Refused if nothing is left."""
+        """Take the time of the block off. Raises GitRefused if nothing is left."""
         if self.seconds <= 0 or self.output < 0:
-            raise Refused("Git has used up its time for one submission")
+            raise GitRefused("Git has used up its time for one submission")
         begun = time.monotonic()
         try:
             yield
@@ -148,7 +148,7 @@ class Repository:
             raise NoAnswer(f"{'/'.join(parts)} is no text") from None
 
     def _borrow(self, empty: Path, form: str) -> None:
-        """Make an empty repository that has the objects of this one. Raises OSError and Refused."""
+        """Make an empty repository that has the objects of this one. Raises OSError and GitRefused."""
         objects = self._objects
         for name in ("objects/info", "refs"):
             (empty / name).mkdir(parents=True)
@@ -167,10 +167,13 @@ class Repository:
 
     @cached_property
     def _objects(self) -> Path:
-        """The folder of the objects, which holds plain files alone and names no other one. Raises Refused."""
+        """The folder of the objects, which holds plain files alone and names no other one.
+
+        Raises GitRefused.
+        """
         objects, left = Path(os.path.abspath(self.root)) / GIT / "objects", MOST_OBJECTS
         if "\n" in str(objects) or (self.root / GIT).is_symlink() or objects.is_symlink():
-            raise Refused("the folder of the objects is a link, or has a name that Git cannot be told")
+            raise GitRefused("the folder of the objects is a link, or has a name that Git cannot be told")
         folders = [objects]
         while folders:
             with os.scandir(folders.pop()) as entries:
@@ -179,9 +182,9 @@ class Repository:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(Path(entry.path))
                     elif not entry.is_file(follow_symlinks=False) or "alternates" in entry.name:
-                        raise Refused(f"{entry.name} is no plain file of an object")
+                        raise GitRefused(f"{entry.name} is no plain file of an object")
                     if left < 0:
-                        raise Refused(f"there are more than {MOST_OBJECTS:,} files of objects")
+                        raise GitRefused(f"there are more than {MOST_OBJECTS:,} files of objects")
         return objects
 
     def _run(self, empty: str, words: tuple[str, ...]) -> bytes:
@@ -211,7 +214,7 @@ class Repository:
             process.stdout.close()
         self._allowance.output -= len(found)
         if code == KILLED or self._allowance.output < 0:
-            raise Refused("Git took too long or found too much")
+            raise GitRefused("Git took too long or found too much")
         if code:
             raise NoAnswer("Git cannot read the objects")
         return found

@@ -117,7 +117,7 @@ def other_ways(variants: str) -> Iterator[tuple[str, str]]:
             yield text.splitlines()[0], excerpt(variants, node.name)
 
 
-class Answers:
+class KnownSolutions:
     """All public `mistakes` or `variants` of one kata, and the general mistakes. A general one gives way to
     an own one of its name. Raises KataError if an edit does not apply, or if two mistakes have one name."""
 
@@ -355,7 +355,7 @@ class _StandaloneSources(Mapping[str, str]):
     """The sources by the names of the answers; each is made on request."""
 
     def __init__(self, course: Course, info: KataInfo, part: str) -> None:
-        self._answers = Answers(course, info, part)
+        self._answers = KnownSolutions(course, info, part)
 
     def __getitem__(self, name: str) -> str:
         if name not in self._answers.names:

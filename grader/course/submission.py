@@ -17,9 +17,8 @@ from grader.errors import reason_of
 from grader.kata import Kata
 from grader.reading import source as reading
 from grader.reading.rules import everywhere
-from grader.reading.source import LARGEST as LARGEST
+from grader.reading.source import LARGEST_NOTEBOOK, Refused
 from grader.reading.source import MAX_BYTES as MAX_BYTES
-from grader.reading.source import Refused
 from grader.report import Isolation
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def parse(info: KataInfo, source: str, label: str, by: Reader | None = None) -> 
 def read_submission(info: KataInfo, path: Path, by: Reader | None = None) -> Submission:
     """Read the answer to a kata in a Python file or a notebook. Raises SubmissionRejected."""
     label, is_cell = shorten(path), is_notebook(path)
-    data = read_bytes(path, label, *((LARGEST, "a notebook") if is_cell else ()))
+    data = read_bytes(path, label, *((LARGEST_NOTEBOOK, "a notebook") if is_cell else ()))
     return read(info, data, label, by, notebook=is_cell)
 
 
@@ -199,7 +198,7 @@ def katas_in(path: Path, known: Iterable[str]) -> list[str]:
     """Return the katas among `known` that a notebook answers, in the order of `known`. Raises
     SubmissionRejected if the file is not a notebook."""
     label = shorten(path)
-    return katas_of(read_bytes(path, label, LARGEST, "a notebook"), label, known)
+    return katas_of(read_bytes(path, label, LARGEST_NOTEBOOK, "a notebook"), label, known)
 
 
 def katas_of(data: bytes, label: str, known: Iterable[str]) -> list[str]:

@@ -41,7 +41,7 @@ from typing import Any, cast
 from grader.course.files import safe_parts
 from grader.errors import CourseError as CourseError
 
-FILE = Path("tests", "katas", "path.toml")
+SYLLABUS_FILE = Path("tests", "katas", "path.toml")
 TITLE = "the dojo"
 ASSISTANTS = ("tutor", "none", "free")  # explain and ask; nothing; whatever the student wants
 
@@ -119,13 +119,13 @@ class Syllabus:
 
 def read_syllabus(root: Path) -> Syllabus:
     """Return the syllabus of the course in `root`. Raises CourseError if the file is not valid."""
-    file = root / FILE
+    file = root / SYLLABUS_FILE
     if not file.is_file():
         return Syllabus()
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CourseError(f"{FILE.as_posix()} cannot be read as TOML: {error}.") from None
+        raise CourseError(f"{SYLLABUS_FILE.as_posix()} cannot be read as TOML: {error}.") from None
     _require_valid(found)
     efforts = {name: Effort(**effort) for name, effort in found.pop("katas", {}).items()}
     plans = {name: Plan(**plan) for name, plan in found.pop("plans", {}).items()}
@@ -136,27 +136,31 @@ def _require_valid(found: dict[str, Any]) -> None:
     unknown = found.keys() - {each.name for each in fields(Syllabus)}
     if unknown:
         raise CourseError(
-            f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
+            f"{SYLLABUS_FILE.as_posix()}: nothing is called `{min(unknown)}`;"
             " there are title, about, by_hand, reveal, see, assistants, [path], [tracks], [katas],"
             " [shortcuts], [plans] and [aliases]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
-            raise CourseError(f'{FILE.as_posix()}: {name} is a text in quotes: {name} = "…".')
+            raise CourseError(f'{SYLLABUS_FILE.as_posix()}: {name} is a text in quotes: {name} = "…".')
     if not isinstance(found.get("by_hand", False), bool):
-        raise CourseError(f"{FILE.as_posix()}: by_hand is true or false, without quotes.")
+        raise CourseError(f"{SYLLABUS_FILE.as_posix()}: by_hand is true or false, without quotes.")
     if found.get("reveal", "passed") != "passed":
-        raise CourseError(f'{FILE.as_posix()}: reveal is "passed", or is left out.')
+        raise CourseError(f'{SYLLABUS_FILE.as_posix()}: reveal is "passed", or is left out.')
     if found.get("assistants", ASSISTANTS[0]) not in ASSISTANTS:
-        raise CourseError(f'{FILE.as_posix()}: assistants is "tutor", "none" or "free", or is left out.')
+        raise CourseError(
+            f'{SYLLABUS_FILE.as_posix()}: assistants is "tutor", "none" or "free", or is left out.'
+        )
     _require_own_folder(found.get("see", "see"))
     path = found.get("path")
     if not isinstance(path, dict) or not all(map(_is_list_of_names, path.values())):
-        raise CourseError(f"{FILE.as_posix()} must hold a table [path] with a list of katas for each track.")
+        raise CourseError(
+            f"{SYLLABUS_FILE.as_posix()} must hold a table [path] with a list of katas for each track."
+        )
     names = [name for listed in path.values() for name in listed]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise CourseError(f"{FILE.as_posix()} lists `{twice}` twice; take one of them out.")
+        raise CourseError(f"{SYLLABUS_FILE.as_posix()} lists `{twice}` twice; take one of them out.")
     _require_table(found.get("katas", {}), "katas", _wrong_effort, names)
     _require_table(found.get("plans", {}), "plans", _wrong_plan, names)
     _require_shortcuts(found.get("shortcuts", {}), names)
@@ -166,7 +170,9 @@ def _require_valid(found: dict[str, Any]) -> None:
     if not isinstance(tracks, dict) or any(
         track not in path or not isinstance(text, str) for track, text in tracks.items()
     ):
-        raise CourseError(f"{FILE.as_posix()} holds in [tracks] a text in quotes for tracks of [path].")
+        raise CourseError(
+            f"{SYLLABUS_FILE.as_posix()} holds in [tracks] a text in quotes for tracks of [path]."
+        )
 
 
 def _require_own_folder(see: object) -> None:
@@ -174,27 +180,30 @@ def _require_own_folder(see: object) -> None:
     parts = safe_parts(see) if isinstance(see, str) else ()
     if not parts or parts[0] in ("exercises", "solutions"):
         raise CourseError(
-            f'{FILE.as_posix()}: see = "…" names a folder of the course, outside of exercises and solutions.'
+            f'{SYLLABUS_FILE.as_posix()}: see = "…" names a folder of the course, outside of exercises and'
+            " solutions."
         )
 
 
 def _require_aliases(aliases: object, names: list[str]) -> None:
     """Raise CourseError unless each alias stands for a listed kata and is no kata itself."""
     if not isinstance(aliases, dict):
-        raise CourseError(f"{FILE.as_posix()}: aliases is a table: [aliases].")
+        raise CourseError(f"{SYLLABUS_FILE.as_posix()}: aliases is a table: [aliases].")
     for alias, name in aliases.items():
         if name not in names:
-            raise CourseError(f"{FILE.as_posix()}: `{alias}` in [aliases]: [path] lists no kata {name!r}.")
+            raise CourseError(
+                f"{SYLLABUS_FILE.as_posix()}: `{alias}` in [aliases]: [path] lists no kata {name!r}."
+            )
         if alias in names:
-            raise CourseError(f"{FILE.as_posix()}: `{alias}` in [aliases] is a kata itself.")
+            raise CourseError(f"{SYLLABUS_FILE.as_posix()}: `{alias}` in [aliases] is a kata itself.")
 
 
 def _require_shortcuts(shortcuts: object, names: list[str]) -> None:
     """Raise CourseError unless each listed kata has dotted names, or a sentence that says why not."""
     if not isinstance(shortcuts, dict):
-        raise CourseError(f"{FILE.as_posix()}: shortcuts is a table: [shortcuts].")
+        raise CourseError(f"{SYLLABUS_FILE.as_posix()}: shortcuts is a table: [shortcuts].")
     for name, listed in shortcuts.items():
-        where = f"{FILE.as_posix()}: `{name}` in [shortcuts]"
+        where = f"{SYLLABUS_FILE.as_posix()}: `{name}` in [shortcuts]"
         if name not in names:
             raise CourseError(f"{where}: [path] lists no kata {name!r}.")
         if not listed or not (isinstance(listed, str) or _is_list_of_names(listed)):
@@ -204,11 +213,11 @@ def _require_shortcuts(shortcuts: object, names: list[str]) -> None:
 def _require_table(entries: object, table: str, complaint: Complaint, names: list[str]) -> None:
     """Raise CourseError unless `entries` is a table of tables about which there is no complaint."""
     if not isinstance(entries, dict):
-        raise CourseError(f"{FILE.as_posix()}: {table} is a table: [{table}].")
+        raise CourseError(f"{SYLLABUS_FILE.as_posix()}: {table} is a table: [{table}].")
     for name, entry in entries.items():
         wrong = complaint(entry, names) if isinstance(entry, dict) else "it must be a table"
         if wrong:
-            raise CourseError(f"{FILE.as_posix()}: `{name}` in [{table}]: {wrong}.")
+            raise CourseError(f"{SYLLABUS_FILE.as_posix()}: `{name}` in [{table}]: {wrong}.")
 
 
 def _wrong_effort(entry: dict[str, Any], names: list[str]) -> str:
@@ -249,7 +258,7 @@ def _require_order(efforts: dict[str, Any], plans: dict[str, Any], names: list[s
             late = next((other for other in needed if other not in order[:at]), None)
             if late:
                 text = f"`{name}` builds on `{late}`, which does not come before it in {where}."
-                raise CourseError(f"{FILE.as_posix()}: {text}")
+                raise CourseError(f"{SYLLABUS_FILE.as_posix()}: {text}")
 
 
 def _is_list_of_names(names: object) -> bool:

@@ -21,7 +21,7 @@ from grader.answer_keys.answers import Answer, Case, Recorded, RecordedMistake
 from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import Failure, judge_case, run_check
 from grader.course.catalog import Course
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.course.mistake_edits import Change
 from grader.mistakes import LEVELS
 from grader.values.arrays import dtype_name, float_dtype, terms_of
@@ -101,7 +101,7 @@ class MistakeOfCourse:
     answered. Where the kata draws random numbers, an answer depends on the calls before it, so a whole check
     runs for one case."""
 
-    def __init__(self, answers: Answers, name: str, prepared: PreparedKata) -> None:
+    def __init__(self, answers: KnownSolutions, name: str, prepared: PreparedKata) -> None:
         self.id = name
         self._answers, self._prepared = answers, prepared
         self._file = answers.file_of(name)
@@ -189,7 +189,9 @@ class MistakeOfCourse:
 class MistakesAtOnce(MistakeOfCourse):
     """Several mistakes of a course at once: the reference with the edits of them all."""
 
-    def __init__(self, answers: Answers, names: tuple[str, ...], prepared: PreparedKata, source: str) -> None:
+    def __init__(
+        self, answers: KnownSolutions, names: tuple[str, ...], prepared: PreparedKata, source: str
+    ) -> None:
         super().__init__(answers, " and ".join(names), prepared)
         self._names, self._file = names, source
         self._code = compile(source, f"{answers.info.name}[{self.id}]", "exec", dont_inherit=True)
@@ -206,7 +208,7 @@ class MistakesAtOnce(MistakeOfCourse):
         return self._answers.fresh_at_once(self._names, self._code)
 
 
-def at_once(answers: Answers, names: tuple[str, ...], prepared: PreparedKata) -> MistakesAtOnce | None:
+def at_once(answers: KnownSolutions, names: tuple[str, ...], prepared: PreparedKata) -> MistakesAtOnce | None:
     """Return several mistakes as one; None if their edits do not go together."""
     source = answers.at_once(names)
     if source is None:
@@ -225,7 +227,7 @@ def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]
         return [MistakeOfKey(recorded) for recorded in prepared.oracle.recorded.mistakes]
     if not course.mistakes(prepared.info):
         return []
-    answers = Answers(course, prepared.info, "mistakes")
+    answers = KnownSolutions(course, prepared.info, "mistakes")
     names = [*answers.names, *answers.general(prepared.kata)]
     return [MistakeOfCourse(answers, name, prepared) for name in names]
 

@@ -58,7 +58,7 @@ Record = list[tuple[int, Array]]
 
 
 @dataclass(frozen=True)
-class Step:
+class LineStep:
     """A line of a submission and the variable that it assigns; "" for what it returns."""
 
     line: int
@@ -187,7 +187,7 @@ class _Assigned(ast.NodeTransformer):
     """Records the variables that functions assign, and what they return."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[LineStep] = []
         self._inside = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -204,7 +204,7 @@ class _Assigned(ast.NodeTransformer):
         return [node, *(ast.copy_location(self._record(node, name), node) for name in dict.fromkeys(names))]
 
     def _record(self, node: ast.stmt, name: str) -> ast.stmt:
-        self.steps.append(Step(node.lineno, name))
+        self.steps.append(LineStep(node.lineno, name))
         return ast.Expr(_recorded(len(self.steps) - 1, ast.copy_location(ast.Name(name, ast.Load()), node)))
 
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
@@ -218,7 +218,7 @@ class _Assigned(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         if node.value is not None and not isinstance(node.value, ast.Name | ast.Tuple) and self._inside == 1:
-            self.steps.append(Step(node.lineno, ""))
+            self.steps.append(LineStep(node.lineno, ""))
             node.value = _recorded(len(self.steps) - 1, node.value)
         return node
 

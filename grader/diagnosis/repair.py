@@ -31,7 +31,7 @@ from grader.course.files import read
 from grader.course.submission import Submission, forbidden_names
 from grader.diagnosis.parting import parting_place
 from grader.diagnosis.search_options import SearchOptions
-from grader.edits.candidates import EditPlace, Sources, Trace, place_of_edit, ranked
+from grader.edits.candidates import CallTrace, EditPlace, Sources, place_of_edit, ranked
 from grader.edits.context import name_of
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
@@ -405,7 +405,7 @@ class RepairSearch:
                 unbound = next(filter(None, (UNBOUND.search(failure.message) for failure in failures)), None)
                 arguments = [*next(_goals(own[0])).cases[0].arguments.values()]
                 keys = tuple(dict.fromkeys(_keys(arguments)))
-                self._search(Trace(frozenset(lines), raised, unbound[1] if unbound else "", keys))
+                self._search(CallTrace(frozenset(lines), raised, unbound[1] if unbound else "", keys))
         except (Outdated, SearchEnded):
             pass
         finally:
@@ -464,7 +464,7 @@ class RepairSearch:
                 self._close()
             self.places += [place] if place and self._is_new(place) else []
 
-    def _search(self, trace: Trace) -> None:
+    def _search(self, trace: CallTrace) -> None:
         tree = ast.parse(self.submission.source)
         candidates = self._candidates(tree, trace)
         while not self.clock.is_over() and (batch := list(islice(candidates, TOGETHER))):
@@ -479,7 +479,7 @@ class RepairSearch:
                 if len(self.places) == MOST_PLACES:
                     return
 
-    def _candidates(self, tree: ast.Module, trace: Trace) -> Iterator[Candidate]:
+    def _candidates(self, tree: ast.Module, trace: CallTrace) -> Iterator[Candidate]:
         """Yield the candidates whose edits are not in a place that is already found."""
         sources = Sources(tree)
         seen = {sources.plain}

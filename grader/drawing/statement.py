@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from grader.report import Panel, Picture, PictureKind, to_number
 from grader.values.formatting import axis_names
 
-MOST = 6  # pictures of one statement
-LARGEST = 32  # rows or columns of a picture
-FEWEST = 3  # numbers of a picture
+MOST_PICTURES = 6  # pictures of one statement
+LARGEST_SIDE = 32  # rows or columns of a picture
+FEWEST_NUMBERS = 3  # numbers of a picture
 NAME = re.compile(r"(?:^|\s{2}|,\s)([A-Za-z_](?:[^\s]|\s(?!\s)){0,39}?)\s*=\s*$")
 INDENT = "    "
 BRACKETS = re.compile(r"(?<![\[\w])\[+")
@@ -31,7 +31,7 @@ def pictures(statement: str, axes: Mapping[str, str] | None = None) -> list[Pict
             if name and line.startswith(INDENT):
                 picture = _picture(name[1], lines, number, opening, axes or {})
                 found += [picture] if picture else []
-    return found[:MOST]
+    return found[:MOST_PICTURES]
 
 
 def _picture(
@@ -45,7 +45,7 @@ def _picture(
     if not values or not all(values) or len({len(row) for row in values}) > 1:
         return None
     wide, tall = len(values[0]), len(values)
-    if max(wide, tall) > LARGEST or wide * tall < FEWEST or not (is_matrix or "." in texts[0]):
+    if max(wide, tall) > LARGEST_SIDE or wide * tall < FEWEST_NUMBERS or not (is_matrix or "." in texts[0]):
         return None
     is_mask = all(text.strip() in TRUTHS for row in texts for text in row.split(","))
     kind: PictureKind = "mask" if is_mask else "matrix" if is_matrix else "bars"

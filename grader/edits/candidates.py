@@ -106,7 +106,7 @@ STEP = 4  # how many go before those of a line on which they depend, for each st
 
 
 @dataclass(frozen=True)
-class Trace:
+class CallTrace:
     """The lines that ran in a failing call, those that raised exceptions in one, the name that was unbound if
     this was the reason, and the keys of the dictionaries among the arguments."""
 
@@ -143,14 +143,14 @@ def _statements(tree: ast.Module) -> list[ast.stmt]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
 
 
-def _delay(line: int, trace: Trace, distance: dict[int, int]) -> int:
+def _delay(line: int, trace: CallTrace, distance: dict[int, int]) -> int:
     """Return how many candidates go before an edit of this line: more where a mistake is less likely."""
     if trace.lines and line not in trace.lines:
         return NOT_RUN
     return min(STEP * distance.get(line, FAR), FAR) if distance else 0
 
 
-def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
+def ranked(tree: ast.Module, library: str, trace: CallTrace) -> Iterator[Edit]:
     """Yield the edits, one of each place in turn; places that the trace makes less likely come later."""
     additions = Additions(tree, library, trace.lines, trace.keys, trace.unbound, raises=bool(trace.raised))
     distance = distances(tree, trace.raised)

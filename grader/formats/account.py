@@ -77,7 +77,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Told:
+class FailureShown:
     """What every format shows of a kata that fails, in this order: what is wrong in words, or where; the rule
     that is broken; how many checks fail, and for how many reasons; a failing call as code, with what came;
     the line."""
@@ -94,7 +94,7 @@ class Told:
     guess: str  # what may explain a failure, if anything may
 
 
-def told(kata: KataReport) -> Told:
+def told(kata: KataReport) -> FailureShown:
     """Return what is shown of a kata of which at least one check fails."""
     found = causes(kata)
     check = found[0].first
@@ -106,7 +106,7 @@ def told(kata: KataReport) -> Told:
     said = {one.mistake.id for one in wrong(kata) if one.mistake and named(one)}
     unsaid = [one for one in [check, *wrong(kata)] if one.mistake and one.mistake.id not in said]
     says_both = all(text and text in check.message for text in (check.expected, check.got))
-    return Told(
+    return FailureShown(
         words or fails(check),
         count_of(kata, len(found)),
         check,

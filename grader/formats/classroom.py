@@ -17,7 +17,7 @@ from grader.texts.bounds import legible
 from grader.texts.escaping import logged, one_line
 from grader.texts.points import number
 
-LARGEST = 90 * 1024  # bytes of JSON, which is passed as base64 in one environment variable
+LARGEST_RESULT = 90 * 1024  # bytes of JSON, which is passed as base64 in one environment variable
 LIMITS = (4_000, 2_000, 1_000, 500, 200, 40, 1)  # characters for one kata, tried until the JSON fits
 
 
@@ -31,7 +31,9 @@ def render(report: Report) -> str | None:
 
 def _fitting(report: Report) -> str:
     texts = (json.dumps(result(report, limit), ensure_ascii=False) for limit in LIMITS)
-    return next((text for text in texts if len(text.encode()) <= LARGEST), json.dumps(result(report, 1)))
+    return next(
+        (text for text in texts if len(text.encode()) <= LARGEST_RESULT), json.dumps(result(report, 1))
+    )
 
 
 def result(report: Report, limit: int = LIMITS[0]) -> dict[str, Any]:

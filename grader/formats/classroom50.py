@@ -20,8 +20,8 @@ from grader.texts.bounds import legible
 from grader.texts.escaping import one_line
 
 TYPES = ("individual", "group", "team")
-LONGEST = 2_000
-MOST = 60_000  # bytes; GitHub takes a release of 125,000 characters
+LONGEST_MESSAGE = 2_000
+LARGEST_RESULT = 60_000  # bytes; GitHub takes a release of 125,000 characters
 LONGEST_CHECK = 4_000  # the most characters for one check
 ORDER = {"failed": 0, "error": 0, "waiting": 1, "not_started": 2, "passed": 3}
 
@@ -62,14 +62,14 @@ def _test(kata: KataReport) -> dict[str, Any]:
         "passed": kata.status == "passed",
         "score": min(max(kata.score, 0), kata.max_score),
         "max-score": kata.max_score,
-        "message": one_line(account.summary_of(kata), LONGEST),
+        "message": one_line(account.summary_of(kata), LONGEST_MESSAGE),
     }
 
 
 def release_body(report: Report) -> str:
     """Return the summary with what did not pass first, cut to the size that a release can have."""
     katas = tuple(sorted(report.katas, key=lambda kata: ORDER[kata.status]))
-    return summary.render(replace(report, katas=katas), MOST, LONGEST_CHECK)
+    return summary.render(replace(report, katas=katas), LARGEST_RESULT, LONGEST_CHECK)
 
 
 DOCUMENTS = [Document("result.json", render), Document("release-body.md", release_body)]

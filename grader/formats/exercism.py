@@ -10,7 +10,7 @@ from grader.report import CheckReport, KataReport, Report
 from grader.texts.bounds import legible
 from grader.texts.escaping import one_line, plain
 
-LONGEST = 500  # the most characters of a test's output
+LONGEST_OUTPUT = 500  # the most characters of a test's output
 
 
 def render(report: Report) -> str:
@@ -48,7 +48,7 @@ def _test(name: str, status: str, text: str, kata: KataReport, called: str, task
         "name": one_line(name),
         "status": status,
         "message": None if status == "pass" else text,
-        "output": plain(kata.output, LONGEST) if shows_output else None,
+        "output": plain(kata.output, LONGEST_OUTPUT) if shows_output else None,
         "test_code": called,
         "task_id": task,
     }

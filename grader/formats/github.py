@@ -8,8 +8,8 @@ from grader.texts.bounds import legible
 from grader.texts.escaping import one_line
 from grader.texts.points import points
 
-MOST = 10  # annotations of one kind per step; GitHub drops more without a message
-LONGEST = 2_000
+MOST_ANNOTATIONS = 10  # annotations of one kind per step; GitHub drops more without a message
+LONGEST_MESSAGE = 2_000
 
 
 def render(report: Report) -> str:
@@ -31,10 +31,13 @@ def render(report: Report) -> str:
 
 
 def _within_limit(lines: list[str], kind: str, what: str) -> list[str]:
-    if len(lines) <= MOST:
+    if len(lines) <= MOST_ANNOTATIONS:
         return lines
-    left = len(lines) - MOST + 1
-    return [*lines[: MOST - 1], command(kind, f"{left} more {what}: the job summary lists them all.")]
+    left = len(lines) - MOST_ANNOTATIONS + 1
+    return [
+        *lines[: MOST_ANNOTATIONS - 1],
+        command(kind, f"{left} more {what}: the job summary lists them all."),
+    ]
 
 
 def _of_check(kata: KataReport, check: CheckReport) -> str:
@@ -42,12 +45,12 @@ def _of_check(kata: KataReport, check: CheckReport) -> str:
     if check.expected is not None:
         text.insert(1, f"Expected {check.expected}, got {check.got}.")
     place = {"file": account.file_of(kata), "line": str(account.line_of(check.message))}
-    message = one_line(" ".join(filter(None, text)), LONGEST)
+    message = one_line(" ".join(filter(None, text)), LONGEST_MESSAGE)
     return command("error", message, **place, title=account.title_of(kata, check))
 
 
 def _of_kata(kata: KataReport) -> str:
-    message = one_line(account.summary_of(kata), LONGEST)
+    message = one_line(account.summary_of(kata), LONGEST_MESSAGE)
     place = {"file": account.file_of(kata), "line": str(account.line_of(kata.message))}
     return command("warning", message, **place, title=kata.name)
 

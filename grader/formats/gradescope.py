@@ -17,7 +17,7 @@ from grader.texts.bounds import legible
 from grader.texts.escaping import one_line, plain
 from grader.texts.points import number, points
 
-LONGEST = 10_000
+LONGEST_OUTPUT = 10_000
 
 
 #: The variable with the visibility of the tests, and its values.
@@ -38,7 +38,7 @@ def render(report: Report, setting: Mapping[str, str] = os.environ) -> str:
     results = {
         **({} if unread else {"score": number(report.score)}),
         "execution_time": round(sum(kata.seconds for kata in report.katas)),
-        "output": plain("\n".join([total, *report.notes]), LONGEST),
+        "output": plain("\n".join([total, *report.notes]), LONGEST_OUTPUT),
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
@@ -79,7 +79,7 @@ def _test(
         **({} if kata.unread else {"score": number(score)}),
         "max_score": number(max_score),
         "status": "passed" if status in ("passed", "skipped") else "failed",
-        "output": plain(text, LONGEST),
+        "output": plain(text, LONGEST_OUTPUT),
         "output_format": "text",
         "tags": [kata.track],
     }

@@ -10,7 +10,7 @@ from grader.texts.bounds import legible
 from grader.texts.escaping import one_line, plain
 from grader.texts.points import points
 
-LONGEST = 20_000  # the most characters of one failure's text
+LONGEST_FAULT = 20_000  # the most characters of one failure's text
 
 
 def render(report: Report) -> str:
@@ -45,7 +45,7 @@ def _suite(kata: KataReport) -> ET.Element:
         ET.SubElement(properties, "property", name=name, value=points(value))
     suite.extend(cases)
     if kata.output:
-        ET.SubElement(suite, "system-out").text = plain(kata.output, LONGEST)
+        ET.SubElement(suite, "system-out").text = plain(kata.output, LONGEST_FAULT)
     return suite
 
 
@@ -57,7 +57,7 @@ def _case(kata: KataReport, check: CheckReport) -> ET.Element:
     elif tag:
         text = account.explanation(check)
         fault = ET.SubElement(case, tag, type=check.status, message=one_line(text, 500))
-        fault.text = plain(account.of_check(check), LONGEST)
+        fault.text = plain(account.of_check(check), LONGEST_FAULT)
     return case
 
 

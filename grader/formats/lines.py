@@ -12,7 +12,7 @@ from grader.texts.bounds import legible
 from grader.texts.escaping import one_line, without_commands
 from grader.texts.points import points
 
-LONGEST = 600  # characters of one text
+LONGEST_FIELD = 600  # characters of one text
 BEGINS = "grade: begins"  # the line before each grading of a watch
 
 
@@ -44,8 +44,8 @@ def _of_cause(kata: KataReport, cause: Cause) -> str:
 
 
 def _line(kata: KataReport, line: int, column: int, text: str) -> str:
-    path = one_line(account.file_of(kata), LONGEST)
-    return f"{path}:{line}:{column}: error: {one_line(text, LONGEST)}"
+    path = one_line(account.file_of(kata), LONGEST_FIELD)
+    return f"{path}:{line}:{column}: error: {one_line(text, LONGEST_FIELD)}"
 
 
 DOCUMENTS = [Document("problems.txt", render)]

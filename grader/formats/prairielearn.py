@@ -15,7 +15,7 @@ from grader.texts.bounds import legible
 from grader.texts.escaping import one_line, plain
 from grader.texts.points import number, points
 
-LARGEST = 1_000_000  # bytes; the host rejects larger files
+LARGEST_RESULT = 1_000_000  # bytes; the host rejects larger files
 LIMITS = (10_000, 2_000, 500, 100, 1)  # characters for one check, tried until the JSON fits
 
 
@@ -23,7 +23,9 @@ def render(report: Report) -> str:
     """Return the results as JSON; the texts about checks are cut if the file would be too large."""
     report = legible(report)
     texts = (json.dumps(results(report, limit), ensure_ascii=False) + "\n" for limit in LIMITS)
-    return next((text for text in texts if len(text.encode()) <= LARGEST), json.dumps(results(report, 1)))
+    return next(
+        (text for text in texts if len(text.encode()) <= LARGEST_RESULT), json.dumps(results(report, 1))
+    )
 
 
 def results(report: Report, limit: int = LIMITS[0]) -> dict[str, Any]:

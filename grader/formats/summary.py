@@ -12,16 +12,16 @@ from grader.texts.bounds import legible
 from grader.texts.escaping import fenced, in_markdown
 from grader.texts.points import points
 
-LARGEST = 900_000  # bytes; GitHub shows no summary of more than 1 MiB
-LONGEST = 20_000  # the most characters for one check
+LARGEST_SUMMARY = 900_000  # bytes; GitHub shows no summary of more than 1 MiB
+LONGEST_CHECK = 20_000  # the most characters for one check
 MARKS = {"passed": "✅", "failed": "❌", "error": "⚠️", "not_started": "⬜", "waiting": "⏳"}
 LEFT_OUT = "\nLeft out here, because there is no room: {}. The report in the terminal has it.\n"
 
 
 def render(
     report: Report,
-    largest: int = LARGEST,
-    longest: int = LONGEST,
+    largest: int = LARGEST_SUMMARY,
+    longest: int = LONGEST_CHECK,
     unknown: Collection[str] | None = None,
 ) -> str:
     """Return the table of all katas, and the failed checks of as many katas as fit into `largest` bytes.

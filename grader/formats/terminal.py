@@ -16,7 +16,7 @@ from grader.texts.wrapping import code_lines, words
 MOST_ROWS = 120  # the most rows of a counterexample in full
 MOST_KINDS = 6  # the most lines about values that a call does not hold
 MOST_CAUSES = 3  # the causes that a report shows, unless it is full
-MOST = 30  # lines of a report, unless it is full
+MOST_REPORT_LINES = 30  # lines of a report, unless it is full
 FITS = 23  # lines of a report beside which a drawing has room
 NO_SNIPPET = "# No failing call can be written as short code that runs beside your file."
 NO_BREAK = "\xa0"
@@ -131,7 +131,7 @@ def _failed(kata: KataReport, view: View) -> list[str]:
     after += ["", *_paragraph(told.guess, view)] if told.guess else []
     after += _notes(kata, view)
     after += ["", *_commands(kata, view)] if view.offers_commands else []
-    if len(lines) + len(call) + len(after) > MOST - 2:
+    if len(lines) + len(call) + len(after) > MOST_REPORT_LINES - 2:
         call = _call(account.in_short(check), kata.name, view) if told.shows_call else []
     room = FITS - 1 - len(lines) - len(call) - len(after)
     return [*lines, *call, *(_came(check, view, room) if told.shows_values else []), *after]

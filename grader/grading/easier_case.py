@@ -39,7 +39,7 @@ MOST_NUMBERS = 24  # of an array that keeps its numbers while others are replace
 EXTREME = 1_000  # an integer from which on a plain one is tried in its place
 PLAIN_NUMBERS = (5, 6, 7, 8, 9)
 LARGE = 12.0  # the largest entry of an array that is replaced
-FEWEST = 4  # entries of an array that is replaced
+FEWEST_REPLACED = 4  # entries of an array that is replaced
 NUDGE = 0.001  # what normal numbers are multiplied by that are added, to see whether an answer is steady
 NEARLY = Tolerance(terms=10**15)  # the loosest: LOOSEST, relative to the largest number
 DIGITS = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -177,7 +177,7 @@ def _refilled(arguments: Arguments) -> Iterator[Arguments]:
             yield large
 
 
-def _with_seeds(arguments: Arguments, fewest: int = FEWEST) -> Arguments:
+def _with_seeds(arguments: Arguments, fewest: int = FEWEST_REPLACED) -> Arguments:
     """Return the arguments with a seeded array in place of each of at least `fewest` entries. One that stands
     in two places stays one. The seeds count up; in the weights of a module they follow the sorted names."""
     made: dict[int, Any] = {}

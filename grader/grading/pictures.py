@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     pass
 
 
-MOST = 32  # rows or columns of a picture
+LARGEST_SIDE = 32  # rows or columns of a picture
 DIGITS = 6  # significant digits of a value
 NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -60,9 +60,9 @@ def _kind(wanted: Array, have: Array) -> PictureKind:
 
 
 def _window(length: int, place: int) -> slice:
-    """Return at most MOST indices of an axis, with `place` among them."""
-    start = max(0, min(place - MOST // 2, length - MOST))
-    return slice(start, min(start + MOST, length))
+    """Return at most LARGEST_SIDE indices of an axis, with `place` among them."""
+    start = max(0, min(place - LARGEST_SIDE // 2, length - LARGEST_SIDE))
+    return slice(start, min(start + LARGEST_SIDE, length))
 
 
 def _labels(span: slice, name: str) -> list[str]:
@@ -91,7 +91,7 @@ def picture_of(value: object) -> tuple[Picture, ...]:
         return ()
     outer = (0,) * (array.ndim - 2)
     table = np.atleast_2d(array[outer])
-    window = tuple(slice(0, min(length, MOST)) for length in table.shape)
+    window = tuple(slice(0, min(length, LARGEST_SIDE)) for length in table.shape)
     rows, columns = (_labels(span, "") for span in window)
     return (
         Picture(

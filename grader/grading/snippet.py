@@ -153,7 +153,7 @@ def script_of(
     at = next(index for index, call in enumerate(calls) if call is last)
     keeps_all = of_state or last.options.hold
     key, item = _gradient_key(failure, last), item_of(failure, last)
-    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, key, exchange, item)
+    writer = _CallWriter(_needed(calls[: at + 1], keeps_all), names, key, exchange, item)
     return writer.script(module)
 
 
@@ -332,7 +332,7 @@ def _parameters(call: Call, signatures: Signatures, classes: dict[int, str]) -> 
 
 
 @dataclass
-class _Writer:
+class _CallWriter:
     """Writes calls as code, the last of them printed."""
 
     calls: list[Call]

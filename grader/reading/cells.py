@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from grader.reading.parts import is_idle
-from grader.reading.source import LARGEST, Refused, tree_of, utf8
+from grader.reading.source import LARGEST_NOTEBOOK, Refused, tree_of, utf8
 
 MOST_VALUES = 1_000_000  # in a notebook, which takes a hundred bytes of memory for each
 MOST_CELLS = 10_000
@@ -170,7 +170,7 @@ def katas_asked(source: str) -> list[str]:
 def cells_in(data: bytes, label: str) -> list[Cell]:
     """Return all cells of a notebook given as bytes. Raises Refused if it is not a notebook, or holds so
     many values that reading them would take all memory."""
-    text = utf8(data, label, LARGEST)
+    text = utf8(data, label, LARGEST_NOTEBOOK)
     if sum(map(text.count, "{[,")) > MOST_VALUES:
         raise _unread(f"{label} holds more than {MOST_VALUES:,} values; clear its outputs and save it.")
     try:

@@ -11,7 +11,7 @@ from functools import cache, partial
 
 #: PyTorch has most functions in several modules; a rule that names one of them applies to all.
 PLACES = ("torch", "torch.nn.functional", "torch.special", "torch.Tensor")
-LONGEST = 200  # characters of a dotted name of a library
+LONGEST_DOTTED_NAME = 200  # characters of a dotted name of a library
 MOST_PARTS = 20  # of a chain that is followed, which is more than any name of a library has
 
 
@@ -49,7 +49,7 @@ def shortcut_in(
 
 def _is_among(wanted: frozenset[str], name: str) -> bool:
     """Return whether a dotted name, or what it stands for in a private module, is wanted."""
-    if len(name) > LONGEST:  # longer than any of a library
+    if len(name) > LONGEST_DOTTED_NAME:  # longer than any of a library
         return False
     return any(
         one in wanted or any(f"{parent}.*" in wanted for parent in _parents(one))
@@ -149,7 +149,7 @@ class _Names:
         if root not in self._aliases:
             return
         path = ".".join([self._aliases[root], *attributes])
-        if len(path) > LONGEST:  # aliases of aliases
+        if len(path) > LONGEST_DOTTED_NAME:  # aliases of aliases
             return
         for target in node.targets:
             if isinstance(target, ast.Name) and self._lines[target.id] == [node.lineno]:

@@ -14,7 +14,7 @@ NEWER_STRINGS = (
     f" Its quotes may be those of the string from Python 3.12 on; this is 3.{sys.version_info.minor}."
 )
 MAX_BYTES = 1 << 20  # of a Python file
-LARGEST = 32 * MAX_BYTES  # of a notebook, whose outputs may contain images
+LARGEST_NOTEBOOK = 32 * MAX_BYTES  # of a notebook, whose outputs may contain images
 LFS = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
 LONGEST_LINE = 100  # characters that are shown of a line with a syntax error
 #: The encodings, by the names of their codecs, that a source may declare.

@@ -15,7 +15,7 @@ from grader.values.arrays import dtype_name, is_contiguous, to_numpy
 from grader.values.exchange import AS_IT_IS, Exchange
 
 SEEDS = 128
-FEWEST = 4  # entries of an array that is recognised as a seeded one
+FEWEST_SEEDED = 4  # entries of an array that is recognised as a seeded one
 FEW = 24  # entries up to which an array of one number is written out
 DIGITS = 1
 
@@ -33,9 +33,9 @@ def seeded(value: Any, seed: int) -> Any:
 def seed_of(value: Any) -> int | None:
     """Return the seed of an array that is a seeded one, in C order in memory; None for any other value."""
     array = to_numpy(value) if hasattr(value, "shape") else None
-    if array is None or array.dtype.kind != "f" or array.size < FEWEST or not is_contiguous(value):
+    if array is None or array.dtype.kind != "f" or array.size < FEWEST_SEEDED or not is_contiguous(value):
         return None
-    first = array.reshape(-1)[:FEWEST].astype(np.float64).round(DIGITS)
+    first = array.reshape(-1)[:FEWEST_SEEDED].astype(np.float64).round(DIGITS)
     seed = _seeds().get(first.tobytes())
     if seed is None:
         return None
@@ -86,4 +86,4 @@ def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 @cache
 def _seeds() -> dict[bytes, int]:
     """Return the seeds by the first entries of what they make."""
-    return {_drawn(seed, (FEWEST,)).tobytes(): seed for seed in range(SEEDS)}
+    return {_drawn(seed, (FEWEST_SEEDED,)).tobytes(): seed for seed in range(SEEDS)}

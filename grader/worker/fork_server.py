@@ -24,7 +24,7 @@ from grader.worker.child.sandbox import apply
 from grader.worker.process import Process, is_closed
 from grader.worker.protocol.channel import Channel
 from grader.worker.protocol.system_calls import die_with_parent, hide_memory
-from grader.worker.protocol.terms import ALL, ISOLATION, Terms, environment, read_terms
+from grader.worker.protocol.terms import ALL, ISOLATION, SandboxTerms, environment, read_terms
 from grader.worker.reader import spawned
 from grader.worker.scratch import make_folder, remove_folder
 
@@ -53,7 +53,7 @@ class WorkerFactory:
     def new_process(self, device: str) -> Process:
         """Start a process; a factory that subclasses this one may have another way."""
         scratch = make_folder()
-        terms = Terms(device, self.layers, scratch).message().decode()
+        terms = SandboxTerms(device, self.layers, scratch).message().decode()
         command = ending.interpreter("grader.worker.child.main", "main", terms, self.library)
         variables = environment() if "environment" in self.layers else None
         channel, popen = spawned(command, variables)
@@ -137,7 +137,7 @@ class ForkServer(WorkerFactory):
         printed, prints = os.pipe()
         scratch = make_folder()
         try:
-            terms = Terms(device, self.layers, scratch)
+            terms = SandboxTerms(device, self.layers, scratch)
             socket.send_fds(self._control, [terms.message()], [theirs.fileno(), prints])
         except OSError:
             remove_folder(scratch)
@@ -218,7 +218,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     os._exit(0)
 
 
-def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
+def _become_worker(fds: list[int], terms: SandboxTerms, server: int) -> None:
     try:
         os.setsid()
         if "descriptors" in terms.layers:

@@ -21,7 +21,7 @@ import msgspec
 from grader.processes import ending
 from grader.reading.source import Refused
 from grader.worker.protocol.channel import Channel, ChannelClosed, Flooded, Malformed, TimedOut
-from grader.worker.protocol.terms import ALL, READING, Terms, environment
+from grader.worker.protocol.terms import ALL, READING, SandboxTerms, environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ SPENT = {
 }
 
 
-class Child(Protocol):
+class AnsweringProcess(Protocol):
     """A process that answers questions on a channel."""
 
     channel: Channel
@@ -85,7 +85,7 @@ class Reader:
     """Asks one child process after another: a child is replaced when it was lost. Threads may share it."""
 
     def __init__(self) -> None:
-        self.child: Child | None = None
+        self.child: AnsweringProcess | None = None
         self.owner = 0  # the process that has started the child: a fork must not use its channel
         self._has_answered = False
         self._nonces = itertools.count(FIRST_NONCE)
@@ -132,7 +132,7 @@ class Reader:
         self._has_answered = True
         return reply, body
 
-    def start(self) -> Child:
+    def start(self) -> AnsweringProcess:
         """Start a child; a reader that subclasses this one may have another kind."""
         return _Interpreter()
 
@@ -152,7 +152,7 @@ class _Interpreter:
     """A reader in a new interpreter, which imports no array library."""
 
     def __init__(self) -> None:
-        terms = Terms("cpu", ALL, "", READING).message().decode()
+        terms = SandboxTerms("cpu", ALL, "", READING).message().decode()
         command = ending.interpreter("grader.worker.child.reader", "main", terms)
         self.channel, self._popen = spawned(command, environment())
 

@@ -21,8 +21,8 @@ import msgspec
 import grader
 from dojo_audit import homework as reader
 from dojo_audit.homework import Homework
-from dojo_audit.pool import Job, Pool, Result, Status
-from dojo_audit.report import Audit, Fate, Mutant, SubmissionFate, Witness, witness_of
+from dojo_audit.pool import Job, Result, ServerPool, Status
+from dojo_audit.report import Audit, Fate, SubmissionFate, TestedMutant, Witness, witness_of
 from grader.course.archives import Zip
 from grader.course.files import cache_folder, read_file, shorten
 from grader.edits.candidates import place_of_edit
@@ -60,7 +60,7 @@ class Options:
     mistakes_file: Path | None = None
 
 
-def mutants(file: str, source: str) -> Iterator[Mutant]:
+def mutants(file: str, source: str) -> Iterator[TestedMutant]:
     """Yield every distinct mutant of a source that a student could write."""
     tree = ast.parse(source)
     original = ast.unparse(tree)
@@ -70,11 +70,11 @@ def mutants(file: str, source: str) -> Iterator[Mutant]:
         if text not in seen:
             seen.add(text)
             was, now = changed_lines(original, text)
-            yield Mutant(file, place_of_edit(edit).line, edit.where, family, was, now, source=text)
+            yield TestedMutant(file, place_of_edit(edit).line, edit.where, family, was, now, source=text)
 
 
 @dataclass
-class Trace:
+class RunTrace:
     """What one run of the tests with the solution has shown. `values` are those that generated tests of
     nbgrader compare."""
 
@@ -102,17 +102,19 @@ class Trace:
 class Auditor:
     """An audit that is going on. `say` is called with a line of progress."""
 
-    def __init__(self, pool: Pool, options: Options, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, pool: ServerPool, options: Options, say: Callable[[str], None] = lambda _: None
+    ) -> None:
         self.pool, self.options, self.say = pool, options, say
         self.homework = pool.homework
         self.began = time.monotonic()
-        self.found: list[Mutant] = []
+        self.found: list[TestedMutant] = []
         self.submissions: list[SubmissionFate] = []
         self.notes: list[str] = []
         self.made, self.is_whole = 0, True
         defined = {name for text in self.homework.sources.values() for name in reader.defines(text)}
         self.words = _words_of(self.homework.text_of_tests().values(), defined)
-        self.store = Store(self.homework, pool.isolation, fresh=options.fresh)
+        self.store = FateCache(self.homework, pool.isolation, fresh=options.fresh)
         self.trace = self._trace()
 
     def audit(self) -> Audit:
@@ -132,7 +134,7 @@ class Auditor:
             self.is_whole,
         )
 
-    def _trace(self) -> Trace:
+    def _trace(self) -> RunTrace:
         """Run the tests with the solution. Raises CourseError if they fail or never reach it."""
         homework, place = self.homework, self.pool.folder
         keep = {name: str(place / name) for name in ("trace.json", "calls.pickle")}
@@ -150,7 +152,7 @@ class Auditor:
                 found = json.loads((place / "trace.json").read_text("utf-8"))["lines"]
                 lines = {str(test): {(str(a), int(b)) for a, b in found[test]} for test in found}
         tests = [test for test in result.answer.get("tests", ()) if isinstance(test, str)]
-        trace = Trace(tests, lines, keep["calls.pickle"], plain.cpu, plain.wall, _ran(result), values)
+        trace = RunTrace(tests, lines, keep["calls.pickle"], plain.cpu, plain.wall, _ran(result), values)
         if not any(file in homework.sources for file, _ in trace.by_line):
             raise CourseError(
                 f"The tests succeed, and never run a line of a function of {', '.join(homework.sources)}. Do"
@@ -200,9 +202,9 @@ class Auditor:
             self.notes.append(f"Stopped after {self.options.seconds:.0f} seconds; run again to go on.")
         self.found.sort(key=lambda one: (one.file, one.line, one.now))
 
-    def _chosen(self) -> list[Mutant]:
+    def _chosen(self) -> list[TestedMutant]:
         """Return the mutants to try of functions that a test reaches: of each and of each family in turn."""
-        groups: dict[tuple[str, str, str], list[Mutant]] = {}
+        groups: dict[tuple[str, str, str], list[TestedMutant]] = {}
         for file, source in self.homework.sources.items():
             found = list(mutants(file, source))
             ran = _functions_at(source, {line for name, line in self.trace.by_line if name == file})
@@ -213,12 +215,12 @@ class Auditor:
             random.Random(0).shuffle(group)
         self.made = sum(map(len, groups.values()))
         order = sorted(groups, key=lambda key: TRIED.index(key[0]))
-        chosen: list[Mutant] = []
+        chosen: list[TestedMutant] = []
         while any(groups.values()) and len(chosen) < self.options.mutants:
             chosen += [groups[key].pop() for key in order if groups[key]]
         return chosen[: self.options.mutants]
 
-    def _fates(self, chosen: list[Mutant]) -> Iterator[Mutant]:
+    def _fates(self, chosen: list[TestedMutant]) -> Iterator[TestedMutant]:
         """Yield each mutant's fate once it is known; stored ones of an earlier run come first."""
         left, survivors = [], []
         for one in chosen:
@@ -257,7 +259,7 @@ class Auditor:
                 return
             yield item
 
-    def _tests_of(self, one: Mutant) -> Job:
+    def _tests_of(self, one: TestedMutant) -> Job:
         first = [] if self.trace.keeps_order else self.trace.by_line.get((one.file, one.line), [])
         return self.tests({one.file: one.source}, first=first)
 
@@ -265,7 +267,7 @@ class Auditor:
         """Return the job that runs the tests with these files in place of the solution's."""
         return Job(files=files, more={"values": self.trace.values, **more}, **self.trace.limits)
 
-    def _search(self, one: Mutant) -> Job:
+    def _search(self, one: TestedMutant) -> Job:
         lines = [(one.file, one.line)] if (one.file, one.line) in self.trace.by_line else []
         return self.search("search", {one.file: one.source}, lines, one.where)
 
@@ -379,7 +381,7 @@ class Known(msgspec.Struct):
     witness: Witness | None
 
 
-class Store:
+class FateCache:
     """The fates that are known already, in a file of the user's cache: a line of JSON for each."""
 
     def __init__(self, homework: Homework, isolation: str, *, fresh: bool) -> None:
@@ -393,13 +395,13 @@ class Store:
                     found = msgspec.json.decode(line, type=Known)
                     self.fates[found.key] = found
 
-    def known(self, one: Mutant) -> Mutant | None:
+    def known(self, one: TestedMutant) -> TestedMutant | None:
         found = self.fates.get(_key(one))
         if found is None:
             return None
         return replace(one, fate=found.fate, test=found.test, witness=found.witness)
 
-    def keep(self, one: Mutant) -> None:
+    def keep(self, one: TestedMutant) -> None:
         """Write a fate at once, so that an audit that is stopped goes on from there."""
         entry = Known(_key(one), one.fate, one.test, one.witness)
         if self.fates.get(entry.key) != entry:
@@ -410,7 +412,7 @@ class Store:
                     file.write(msgspec.json.encode(entry) + b"\n")
 
 
-def _key(one: Mutant) -> str:
+def _key(one: TestedMutant) -> str:
     return hashlib.sha256(f"{one.file}\0{one.source}".encode()).hexdigest()
 
 

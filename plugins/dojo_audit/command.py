@@ -12,7 +12,7 @@ import click
 from dojo_audit import report
 from dojo_audit.audit import Auditor, Options
 from dojo_audit.homework import open_homework
-from dojo_audit.pool import Pool
+from dojo_audit.pool import ServerPool
 from dojo_audit.report import Audit
 from dojo_audit.writing import draft_mistakes, write_tests
 from grader.errors import CourseError, reason_of
@@ -20,7 +20,7 @@ from grader.texts.escaping import one_line
 from grader.values.formatting import counted
 
 MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be shown or for a file
-WIDEST = 78  # characters of a line of progress
+WIDEST_PROGRESS = 78  # characters of a line of progress
 
 
 def audit_homework(folder: Path, options: Options) -> int:
@@ -32,7 +32,7 @@ def audit_homework(folder: Path, options: Options) -> int:
         raise CourseError(f"There is no folder or zip file {options.submissions}.")
     homework = open_homework(folder, options.solution, options.tests, options.replaces)
     progress, code = _Progress(), ""
-    with Pool(homework, options.isolation, options.at_once) as pool:
+    with ServerPool(homework, options.isolation, options.at_once) as pool:
         auditor = Auditor(pool, options, progress.say)
         with _stoppable(auditor):
             auditor.try_mutants()
@@ -66,7 +66,7 @@ def import_homework(
 
     homework = open_homework(folder, options.solution, options.tests, options.replaces)
     progress = _Progress()
-    with Pool(homework, options.isolation, options.at_once) as pool:
+    with ServerPool(homework, options.isolation, options.at_once) as pool:
         auditor = Auditor(pool, options, progress.say)
         auditor.try_mutants()
         exercise = exercise_of(auditor, function, title, source)
@@ -98,7 +98,7 @@ class _Progress:
 
     def say(self, text: str) -> None:
         if self.is_shown:
-            click.echo(f"\r{one_line(text, WIDEST):<{WIDEST}}", nl=False, err=True)
+            click.echo(f"\r{one_line(text, WIDEST_PROGRESS):<{WIDEST_PROGRESS}}", nl=False, err=True)
 
     def end(self) -> None:
         self.say("")

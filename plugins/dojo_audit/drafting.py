@@ -11,7 +11,7 @@ import msgspec
 from dojo_audit.audit import Auditor
 from dojo_audit.homework import Homework, defines
 from dojo_audit.writing import draft_mistakes
-from dojo_authoring.scaffold.imported import Exercise
+from dojo_authoring.scaffold.imported import ImportedExercise
 from grader.errors import CourseError
 
 Calls = dict[str, list[dict[str, str]]]  # the arguments of calls as code, by function
@@ -32,7 +32,9 @@ CODE = (
 )
 
 
-def exercise_of(auditor: Auditor, function: str | None, title: str | None, source: str | None) -> Exercise:
+def exercise_of(
+    auditor: Auditor, function: str | None, title: str | None, source: str | None
+) -> ImportedExercise:
     """Return what becomes a kata of an audited homework: a function, the calls of it that the tests make, and
     the wrong versions of it that they miss. Raises CourseError if there is no such function."""
     homework = auditor.homework
@@ -52,7 +54,7 @@ def exercise_of(auditor: Auditor, function: str | None, title: str | None, sourc
     _require_alone(homework, ast.parse(reference))
     statement = ast.get_docstring(ast.parse(text)) or ""
     missed = [one for one in auditor.audit().survivors if one.where == named]
-    return Exercise(
+    return ImportedExercise(
         named,
         title or statement.partition("\n")[0].rstrip(".") or named.replace("_", " ").capitalize(),
         source or f"Taken from {homework.label}",

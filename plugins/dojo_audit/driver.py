@@ -23,12 +23,12 @@ from typing import Any
 
 MOST_CALLS = 24  # of one function
 MOST_STEPS = 12  # of one object
-LARGEST = 1 << 20  # bytes of the arguments of one call
+LARGEST_ARGUMENTS = 1 << 20  # bytes of the arguments of one call
 VARIABLE = "KATA_AUDIT_RUN"  # tells a Python that the tests start what it records, as JSON
 OPTIMIZED, STAR, STARS = 1, 4, 8  # flags of code: a function's; with `*args`; with `**kwargs`
 
 
-class Tracer:
+class TestTracer:
     """Traces files below a folder. `test` is the test that runs; its name is "" while files are loaded.
 
     `calls` are outermost calls: a function is called, or an object made, by code that is in none of the
@@ -162,7 +162,7 @@ class Tracer:
         """Return plain data as bytes. Raises an exception for what the homework defines, or too much."""
         stream = io.BytesIO()
         _Pickler(stream, self.root).dump(value)
-        if stream.tell() > LARGEST:
+        if stream.tell() > LARGEST_ARGUMENTS:
             raise ValueError("too large")
         return stream.getvalue()
 
@@ -234,7 +234,7 @@ def start_here() -> None:
     except (KeyError, ValueError, OSError):
         return
     if traced := wanted["trace"]:
-        tracer = Tracer(wanted["root"], **traced)
+        tracer = TestTracer(wanted["root"], **traced)
         atexit.register(tracer.dump, wanted["out"])
         tracer.start()
 
@@ -256,7 +256,7 @@ def run_tests(job: Job, found: dict[str, Any]) -> int:
     command, traced = job["command"], job.get("trace")
     if command["how"] == "shell":
         _exec(job)
-    tracer = Tracer(os.getcwd(), **traced) if traced else None
+    tracer = TestTracer(os.getcwd(), **traced) if traced else None
     _forget_ourselves()
     run = _Run(tracer, job)
     seed_all(job.get("seed", 0))
@@ -301,7 +301,7 @@ def _forget_ourselves() -> None:
 class _Run:
     """What a run finds: the first test that fails, all tests by name, and the values of generated tests."""
 
-    def __init__(self, tracer: Tracer | None, job: Job) -> None:
+    def __init__(self, tracer: TestTracer | None, job: Job) -> None:
         self.tracer, self.first = tracer, set(job.get("first", ()))
         self.backwards = bool(job.get("backwards"))
         self.files = [os.path.abspath(name) for name in job["files"]]

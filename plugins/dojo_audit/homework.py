@@ -27,7 +27,7 @@ from grader.worker.reader import reader
 
 #: Folders that no run needs.
 LEFT_OUT = (".git", "__pycache__", ".venv", "venv", "node_modules", ".ipynb_checkpoints", ".pytest_cache")
-LARGEST = 512 * 2**20  # bytes of a homework that is copied for every run
+LARGEST_HOMEWORK = 512 * 2**20  # bytes of a homework that is copied for every run
 MOST_FILES, DEEPEST = 20_000, 32  # of such a homework: its files, and its folders in folders
 SOLUTIONS = re.compile(r"^(solution|reference|answer)s?$|_(solution|reference|answer)s?$")
 TESTS = re.compile(r"^tests?_|_tests?$|^tests?$")
@@ -218,7 +218,7 @@ def open_homework(
 # notebooks
 
 
-class Cell(NamedTuple):
+class NotebookCell(NamedTuple):
     """A cell of a notebook: its kind, its text, nbgrader's marks, its name, and what it printed last."""
 
     kind: str
@@ -252,7 +252,7 @@ def cells_of(folder: Path, file: Path) -> Cells | None:
     return Cells(shorten(file), texts, answers, checks, otter, file.name)
 
 
-def read_notebook(file: Path, data: bytes | None = None) -> tuple[list[Cell], dict[str, str]]:
+def read_notebook(file: Path, data: bytes | None = None) -> tuple[list[NotebookCell], dict[str, str]]:
     """Return the cells of a notebook, and the tests of otter in its metadata, by name. Raises CourseError."""
     try:
         notebook = json.loads(read_file(file, follows_links=True) if data is None else data)
@@ -269,12 +269,12 @@ def read_notebook(file: Path, data: bytes | None = None) -> tuple[list[Cell], di
     return cells, tests
 
 
-def _cell(number: int, cell: dict[str, Any]) -> Cell:
+def _cell(number: int, cell: dict[str, Any]) -> NotebookCell:
     marks = cell.get("metadata", {}).get("nbgrader") or {}
     shown = [one for one in cell.get("outputs", ()) if one.get("output_type") == "execute_result"]
     output = _joined(shown[-1].get("data", {}).get("text/plain", "")) if shown else None
     name = str(marks.get("grade_id") or f"cell_{number}")
-    return Cell(str(cell["cell_type"]), _joined(cell["source"]), dict(marks), name, output)
+    return NotebookCell(str(cell["cell_type"]), _joined(cell["source"]), dict(marks), name, output)
 
 
 def _joined(text: Any) -> str:
@@ -282,7 +282,7 @@ def _joined(text: Any) -> str:
 
 
 def _of_notebook(
-    cells: list[Cell], stem: str
+    cells: list[NotebookCell], stem: str
 ) -> tuple[dict[str, str], dict[str, str], dict[str, str | None]]:
     """Return three things of a notebook: its code cells as files (name to text), the names of those that a
     student writes, and those that test with the output that is due."""
@@ -552,7 +552,7 @@ def _require_small(folder: Path) -> None:
         count += len(folders) + len(names)
         size += sum(os.lstat(os.path.join(place, name)).st_size for name in names)
         limits = {
-            f"more than {LARGEST >> 20} MiB": size > LARGEST,
+            f"more than {LARGEST_HOMEWORK >> 20} MiB": size > LARGEST_HOMEWORK,
             f"more than {MOST_FILES:,} files": count > MOST_FILES,
             f"folders in folders, more than {DEEPEST} deep": len(Path(place).parts) - top > DEEPEST,
         }

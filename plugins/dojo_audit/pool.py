@@ -58,7 +58,7 @@ class Result:
     kept: tuple[str, ...] = ()
 
 
-class Pool:
+class ServerPool:
     """Servers for one homework, each started when it is needed. Closing removes all copies."""
 
     def __init__(self, homework: Homework, isolation: str = "best", at_once: int = 0) -> None:
@@ -78,7 +78,7 @@ class Pool:
         self._executor = ThreadPoolExecutor(self.at_once)
         self._is_closed = False
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> ServerPool:
         try:
             self.homework.copy_to(self.root)
         except BaseException:

@@ -27,7 +27,7 @@ ENOUGH = 20  # mutants of which a percentage is taken
 
 
 @dataclass(frozen=True)
-class Step:
+class WitnessCall:
     """A call of a witness: what is called, where it is, its arguments as code, each with whether it must be
     given, and the attributes that are set before. What it `makes` has the methods that follow."""
 
@@ -49,7 +49,7 @@ class Witness:
     """
 
     kind: Kind
-    steps: Annotated[tuple[Step, ...], msgspec.Meta(max_length=MOST_STEPS)] = ()
+    steps: Annotated[tuple[WitnessCall, ...], msgspec.Meta(max_length=MOST_STEPS)] = ()
     expected: Text = ""
     got: Text = ""
     at: int = 0
@@ -67,7 +67,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Mutant:
+class TestedMutant:
     """A wrong version of the solution: its file and line, the function that it changes, the operator's
     family, the lines before and after, its source; what became of it, and the first test that failed."""
 
@@ -107,7 +107,7 @@ class Audit:
     command: str
     tests: int
     made: int
-    mutants: tuple[Mutant, ...]
+    mutants: tuple[TestedMutant, ...]
     submissions: tuple[SubmissionFate, ...] = ()
     notes: tuple[str, ...] = ()
     isolation: dict[str, Any] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Audit:
         return self.caught / self.judged if self.judged >= ENOUGH else None
 
     @property
-    def survivors(self) -> list[Mutant]:
+    def survivors(self) -> list[TestedMutant]:
         """Those that no test catches: first one of each function and family, then more."""
         seen: dict[tuple[str, str], int] = {}
         ranked = []
@@ -184,7 +184,7 @@ def witness_of(answer: dict[str, Any]) -> Witness | None:
         return None
 
 
-def call_of(step: Step, *, of_object: bool) -> str:
+def call_of(step: WitnessCall, *, of_object: bool) -> str:
     """Return a step as code, what it sets first; `of_object` if the first step makes an object."""
     lines = [set_line("object", name, code) for name, code in step.sets]
     call = f"{target_of(step, of_object=of_object)}({given_of(step.given, {})})"
@@ -201,7 +201,7 @@ def set_line(owner: str, name: str, code: str) -> str:
     return f"{owner}.{calls[name]}({code or '…'})" if name in calls else f"{owner}.{name} = {code or '…'}"
 
 
-def target_of(step: Step, *, of_object: bool, name: str = "object") -> str:
+def target_of(step: WitnessCall, *, of_object: bool, name: str = "object") -> str:
     """Return what a step calls: a function, a class, or a method of the object that was made first."""
     called = step.name.removesuffix(".__init__")
     if step.makes or not of_object:
@@ -229,7 +229,7 @@ def given_of(given: Iterable[tuple[str, str, bool]], names: dict[str, str]) -> s
 TEMPLATE = Path(__file__).parent / "templates" / "audit.html"
 MOST_SURVIVORS = 10
 CELL = re.compile(r"(\w+)_cells/\d+_(\w+)\.py$")  # the file of a notebook's cell in a copy
-LONGEST = 300  # characters of a value
+LONGEST_VALUE = 300  # characters of a value
 #: What a witness shows, after the calls.
 KINDS = {
     "value": "",
@@ -282,7 +282,7 @@ def _table(title: str, rows: list[tuple[str, int, int]]) -> list[str]:
     return [f"Caught {title}:", *lines, ""]
 
 
-def _survivor(number: int, one: Mutant) -> list[str]:
+def _survivor(number: int, one: TestedMutant) -> list[str]:
     lines = [f"{number}. {one.where}, line {one.line} of {place_of(one.file)} ({one.family})"]
     lines += [f"     - {line}" for line in one.was.splitlines()]
     lines += [f"     + {line}" for line in one.now.splitlines()]
@@ -295,7 +295,7 @@ def place_of(file: str) -> str:
     return CELL.sub(r"\1.ipynb, cell \2", file)
 
 
-def _witness(one: Mutant | SubmissionFate) -> list[str]:
+def _witness(one: TestedMutant | SubmissionFate) -> list[str]:
     if one.witness is None:
         return []
     found = one.witness
@@ -312,7 +312,7 @@ def _indented(title: str, code: str) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    return plain(text, LONGEST)
+    return plain(text, LONGEST_VALUE)
 
 
 def _submissions(audit: Audit, *, names: bool) -> list[str]:

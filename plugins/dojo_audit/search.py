@@ -22,13 +22,13 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
-from dojo_audit.versions import CannotBeLoaded, Outcome, Step, Trial, Version
+from dojo_audit.versions import CannotBeLoaded, HomeworkVersion, Outcome, Step, Trial
 from grader.values.arrays import float_dtype, in_leaves, leaves, to_numpy
 from grader.values.comparison import CANCELLED, Tolerance, first_difference, precision_of
 from grader.values.formatting import show, show_pair
 
 Array = np.ndarray[Any, Any]
-Versions = tuple[Version, Version]  # the right one and the other one
+Versions = tuple[HomeworkVersion, HomeworkVersion]  # the right one and the other one
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 EXAMPLES, LEAST, MOST_RECORDED = 300, 100, 8  # drawn trials, those of one function; calls of the tests
 SEEDS = tuple(range(20))
@@ -67,10 +67,10 @@ def search(job: dict[str, Any]) -> dict[str, Any]:
     recorded = _recorded(job)
     places = job["root"], os.getcwd()
     where, deadline = job["where"], _clock() + job["seconds"]
-    right = Version(places[0], recorded, job)
+    right = HomeworkVersion(places[0], recorded, job)
     try:
-        versions = right, Version(places[1], recorded, job)
-        quick = [Version(place, recorded, job, forks=False) for place in places]
+        versions = right, HomeworkVersion(places[1], recorded, job)
+        quick = [HomeworkVersion(place, recorded, job, forks=False) for place in places]
     except CannotBeLoaded as error:
         return {"kind": "missing", "got": f"it cannot be loaded: {error}"}
     groups = _groups(recorded["calls"], {tuple(line) for line in job["lines"]}, where)
@@ -87,7 +87,7 @@ def calls(job: dict[str, Any]) -> dict[str, Any]:
     """Return, for each function whose calls the tests make, the arguments of those that return, as code; long
     ones are left out."""
     recorded = _recorded(job)
-    right = Version(job["root"], recorded, job)
+    right = HomeworkVersion(job["root"], recorded, job)
     found: dict[str, list[Any]] = {}
     for call in recorded["calls"]:
         [step, *more] = call["steps"]
@@ -138,7 +138,7 @@ def _loaded(steps: list[dict[str, Any]]) -> Trial:
     return [{key: value for key, value in step.items() if key != "lines"} for step in made]
 
 
-def _placed(right: Version, trial: Trial) -> Trial:
+def _placed(right: HomeworkVersion, trial: Trial) -> Trial:
     """Return the trial without arguments that equal a default: another version may have another one, and a
     recorded call does not say which were given. Those without a default go by position."""
     found = []
@@ -396,7 +396,7 @@ def _filled(trial: Trial, run: list[Outcome]) -> Trial:
 class Redrawn:
     """Draws a trial like those that the tests make: of the same kinds, dtypes, ranges and equal sizes."""
 
-    def __init__(self, draw: Draw, group: list[Trial], *, is_lenient: bool, right: Version) -> None:
+    def __init__(self, draw: Draw, group: list[Trial], *, is_lenient: bool, right: HomeworkVersion) -> None:
         self.draw, self.group, self.is_lenient, self.right = draw, group, is_lenient, right
         self.sizes: dict[int, int] = {}
         self.scale = 1
@@ -609,7 +609,7 @@ def _described(pair: Pair, trial: Trial, modules: dict[str, str]) -> dict[str, A
     }
 
 
-def _as_code(right: Version, step: Step, modules: dict[str, str]) -> dict[str, Any]:
+def _as_code(right: HomeworkVersion, step: Step, modules: dict[str, str]) -> dict[str, Any]:
     """Return a step as code: the name that is called, its file, and its arguments in order."""
     known = {name: has for name, _, has, _ in right.signatures.get(step["name"], ())}
     [placed] = _placed(right, [step])

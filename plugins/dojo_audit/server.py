@@ -40,7 +40,7 @@ from grader.worker.protocol.system_calls import (
 )
 
 MEMORY = 4 * 2**30  # bytes of address space in addition to the server's
-FILE = 64 * 2**20  # bytes of one file
+LARGEST_FILE = 64 * 2**20  # bytes of one file
 MORE_PROCESSES = 200  # than the user has now, and of one run: root has no limit
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full")
 
@@ -87,7 +87,7 @@ def _limit(seconds: float) -> None:
         return
     import resource as r
 
-    limits = {r.RLIMIT_FSIZE: FILE, r.RLIMIT_CORE: 0}
+    limits = {r.RLIMIT_FSIZE: LARGEST_FILE, r.RLIMIT_CORE: 0}
     if size := address_space():
         limits[r.RLIMIT_AS] = size + MEMORY
         limits[r.RLIMIT_NPROC] = _own_processes() + MORE_PROCESSES
@@ -110,7 +110,7 @@ def _own_processes() -> int:
 
 
 SUBREAPER = 36  # of `prctl`: orphans become children of this process
-MOST_PRINTED = FILE // 2  # bytes; a run that prints more is ended
+MOST_PRINTED = LARGEST_FILE // 2  # bytes; a run that prints more is ended
 POLL = 0.01  # seconds between two looks at a run
 KEPT = 6_000  # bytes of the output that are returned, the last ones
 LARGEST_ANSWER = 4 * 2**20  # bytes that a fork may return

@@ -43,7 +43,7 @@ Trial = list[Step]
 #: PyTorch that is made, the `shapes` of its parameters.
 Outcome = dict[str, Any]
 CALL_SECONDS = 2.0
-LONGEST = 200  # items that are taken from an iterator
+LONGEST_ITERATOR = 200  # items that are taken from an iterator
 DEEPEST = 6
 OBJECT = "an object"  # stands for what plain code cannot see
 SEEDS = ("seed", "random_state")  # arguments that choose random numbers
@@ -57,7 +57,7 @@ class Endless(BaseException):
     """A call has taken too long."""
 
 
-class Version:
+class HomeworkVersion:
     """One version of the homework, loaded from one copy. Raises CannotBeLoaded.
 
     With `forks` each trial has a fork of its own, so that none sees what another has left; without, a trial
@@ -219,7 +219,7 @@ class _World:
                 with _limited(CALL_SECONDS):
                     result = self._perform(step, arguments, owner)
                     if isinstance(result, Iterator) and not isinstance(result, io.IOBase):
-                        result = list(itertools.islice(result, LONGEST))
+                        result = list(itertools.islice(result, LONGEST_ITERATOR))
                     outcome["value"] = self.tree(result)
             except Endless:
                 outcome["raised"] = "no end"

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from dojo_audit.audit import Auditor
 from dojo_audit.homework import Homework
-from dojo_audit.report import Mutant, Step, Witness, given_of, set_line, target_of
+from dojo_audit.report import TestedMutant, Witness, WitnessCall, given_of, set_line, target_of
 from grader.edits.walk import is_docstring
 
 HEAD = '"""What goes wrong: drafts of mistakes, which no test of the homework catches."""'
@@ -26,7 +26,7 @@ DOCSTRING = (
 )
 
 
-def draft_mistakes(survivors: Iterable[Mutant], sources: Mapping[str, str]) -> str:
+def draft_mistakes(survivors: Iterable[TestedMutant], sources: Mapping[str, str]) -> str:
     """Return a `mistakes.py` with the survivors that are in functions of a module, "" if there are none.
 
     Each is a public function with the signature of the right one; what it calls is there by a private name.
@@ -101,7 +101,7 @@ def write_tests(auditor: Auditor, most: int) -> str:
     A test counts if it fails on the mutant and passes on the solution, from each of some states of random
     numbers. `auditor.found` then holds its code.
     """
-    writer = Writer(auditor.homework)
+    writer = TestWriter(auditor.homework)
     tests: list[Test] = []
     survivors = auditor.audit().survivors[:most]
 
@@ -126,7 +126,7 @@ def write_tests(auditor: Auditor, most: int) -> str:
     return writer.file(tests) if tests else ""
 
 
-class Writer:
+class TestWriter:
     """Knows a homework's style: how its tests are run, what they import, and where they stand."""
 
     def __init__(self, homework: Homework) -> None:
@@ -157,7 +157,7 @@ class Writer:
         cell_job = {"how": "cells", "at": self.homework.at, "cells": {"label": cells.label, **parts}}
         return {"command": cell_job}
 
-    def tests_for(self, one: Mutant, taken: set[str]) -> Iterator[Test]:
+    def tests_for(self, one: TestedMutant, taken: set[str]) -> Iterator[Test]:
         """Yield tests for a mutant, with tolerances that become stricter."""
         if one.witness is None or not one.witness.steps:
             return
@@ -199,7 +199,7 @@ class Writer:
             *imports,
         ]
 
-    def _variables(self, step: Step, lines: list[str]) -> dict[str, str]:
+    def _variables(self, step: WitnessCall, lines: list[str]) -> dict[str, str]:
         """Write long arguments as variables, and return their names."""
         names = {}
         for name, code, _ in step.given:
@@ -212,7 +212,7 @@ class Writer:
         return names
 
     def _claim(
-        self, witness: Witness, step: Step, target: str, names: dict[str, str], tolerance: str
+        self, witness: Witness, step: WitnessCall, target: str, names: dict[str, str], tolerance: str
     ) -> list[str]:
         """Return what a test claims about the last call."""
         argument = witness.argument
@@ -252,14 +252,14 @@ class Writer:
             return [f"assert abs({call} - {code}) <= {tolerance}"]
         return [f"assert {call} == {code}"]
 
-    def _imports(self, steps: Iterable[Step]) -> tuple[list[str], dict[str, str]]:
+    def _imports(self, steps: Iterable[WitnessCall]) -> tuple[list[str], dict[str, str]]:
         """Return the imports of what steps call, as the homework's tests write them, and the names."""
         if self.homework.cells is not None:
             return [], {}
         found = {step.name.partition(".")[0]: self._import_of(step) for step in steps}
         return [line for line, _ in found.values()], {name: alias for name, (_, alias) in found.items()}
 
-    def _import_of(self, step: Step) -> tuple[str, str]:
+    def _import_of(self, step: WitnessCall) -> tuple[str, str]:
         name, stem = step.name.partition(".")[0], PurePosixPath(step.file).stem
         for text in self.texts.values():
             with suppress(SyntaxError, ValueError, RecursionError, MemoryError):

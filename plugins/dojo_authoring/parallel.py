@@ -11,7 +11,7 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.processes.pool import Lost, Pool
 
 Result = TypeVar("Result")
-LONGEST = 4 * 3600.0  # wall-clock seconds for one kata
+LONGEST_KATA = 4 * 3600.0  # wall-clock seconds for one kata
 
 
 def for_each(
@@ -28,7 +28,7 @@ def for_each(
         if group and library == "torch":
             import torch  # noqa: F401  # shared by the processes that are forked below
         opens = partial(_opened, work, course, arguments, library)
-        pool = Pool[KataInfo, Result](opens, at_once, seconds=LONGEST, forks=True)
+        pool = Pool[KataInfo, Result](opens, at_once, seconds=LONGEST_KATA, forks=True)
         with closing(pool):
             # the longest references first, so that all cores stay busy
             results = pool.run(iter(sorted(group, key=lambda info: -_reference_size(course, info))))
@@ -39,7 +39,11 @@ def for_each(
                     known[done.name] = result
                 found = known.pop(info.name)
                 if isinstance(found, Lost):
-                    how = f"took more than {LONGEST:g} seconds" if found.is_late else f"ended ({found.code})"
+                    how = (
+                        f"took more than {LONGEST_KATA:g} seconds"
+                        if found.is_late
+                        else f"ended ({found.code})"
+                    )
                     raise CourseError(f"{info.name}: the process that worked on it {how}, twice.")
                 yield info, found
 

@@ -13,7 +13,7 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import parse, read
 from grader.course.renaming import RENAMED_FILE as RENAMED
 from grader.course.renaming import renamed
-from grader.course.syllabus import FILE
+from grader.course.syllabus import SYLLABUS_FILE
 
 
 def rename(course: Course, old: str, new: str) -> list[str]:
@@ -112,7 +112,7 @@ def _with_name(path: Path, places: list[ast.Constant], new: str) -> str:
 def _change_syllabus(changes: Changes, course: Course, old: str, new: str) -> None:
     """Replace a name, with its quotes, in the lists and aliases of path.toml, and as the key of its effort
     and of its shortcuts; without a new one, drop it."""
-    path = course.root / FILE
+    path = course.root / SYLLABUS_FILE
     if not path.is_file():
         return
     text = path.read_text(encoding="utf-8")

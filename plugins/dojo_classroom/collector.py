@@ -25,10 +25,10 @@ from dojo_classroom.platform_filenames import (
     EXACT,
     IGNORED_FOLDERS,
     SUFFIXES,
-    KataNames,
+    FilePlace,
+    KnownNames,
     Owned,
     Parts,
-    Place,
     StudentName,
     is_about,
     kata_at,
@@ -51,10 +51,9 @@ from grader.course import submission
 from grader.course.archives import Zip
 from grader.course.catalog import MANIFEST, Course, CourseError, KataInfo, shorten
 from grader.course.files import CLASS_LIMITS, LIMITS, Folder, NotReadable, TooLarge
-from grader.course.git import Allowance, Refused
+from grader.course.git import Allowance, GitRefused
 from grader.course.release_manifest import digest, parse_list, read_list
 from grader.course.submission import (
-    LARGEST,
     MAX_BYTES,
     SUFFIX,
     SubmissionRejected,
@@ -65,6 +64,7 @@ from grader.course.submission import (
     utf8,
 )
 from grader.errors import reason_of
+from grader.reading.source import LARGEST_NOTEBOOK
 from grader.texts.bounds import LONGEST_NAME, cut, listed
 
 UPLOADED = "submitted"  # nbgrader's folder of what was handed in
@@ -233,7 +233,7 @@ class Collector:
         """Yield the files that a student had committed until a moment, if there are later commits."""
         return (file for source in self._commits.get(student, ()) for file in source(until))
 
-    def require_one_student_each(self, names: KataNames, is_member: Callable[[StudentName], bool]) -> None:
+    def require_one_student_each(self, names: KnownNames, is_member: Callable[[StudentName], bool]) -> None:
         """Raise CourseError if every submission holds the folders of several students.
 
         This happens if the folder above the submissions was named. A member of the roster is one student, and
@@ -312,7 +312,7 @@ def stubs_of(infos: Mapping[str, KataInfo], texts: Mapping[str, bytes]) -> dict[
 
 def answers_in(
     files: Iterator[FoundFile],
-    names: KataNames,
+    names: KnownNames,
     stubs: Mapping[str, Stub] = MappingProxyType({}),
     handed_out: Mapping[Parts, str] = MappingProxyType({}),
 ) -> Collected:
@@ -322,7 +322,7 @@ def answers_in(
     if there is nothing else. `handed_out` has the digests of files that students got, besides those that a
     student's own manifest lists.
     """
-    ranked: dict[str, list[tuple[Place, FoundFile]]] = {}
+    ranked: dict[str, list[tuple[FilePlace, FoundFile]]] = {}
     others: list[Parts] = []
     rest: list[Parts] = []  # which answer nothing
     manifests: list[FoundFile] = []
@@ -370,7 +370,7 @@ def _released(manifests: list[FoundFile]) -> dict[Parts, str]:
     return places
 
 
-def _places(file: FoundFile, names: KataNames) -> list[tuple[Place, str]]:
+def _places(file: FoundFile, names: KnownNames) -> list[tuple[FilePlace, str]]:
     """Return the katas that a file answers, each with its place: that of the file's name, and for a notebook
     those that its cells name."""
     named = kata_at(file.inner, names)
@@ -385,7 +385,7 @@ def _places(file: FoundFile, names: KataNames) -> list[tuple[Place, str]]:
 
 def _best(
     kata: str,
-    found: list[tuple[Place, FoundFile]],
+    found: list[tuple[FilePlace, FoundFile]],
     stub: Stub | None,
     released: Mapping[Parts, str],
     until: float,
@@ -487,7 +487,9 @@ def limit_of(name: str) -> int:
     """Return the largest number of bytes that is read of a file of that name."""
     if name == METADATA:
         return LARGEST_METADATA
-    return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix.casefold(), MAX_BYTES)
+    return {".zip": LARGEST_NESTED, SUFFIX: LARGEST_NOTEBOOK}.get(
+        PurePosixPath(name).suffix.casefold(), MAX_BYTES
+    )
 
 
 def _metadata_at(places: list[Parts], above: int) -> Parts | None:
@@ -627,7 +629,7 @@ def _of_branches(commits: Commits) -> str:
     """Return a sentence about answers that may be on other branches; "" if there are none."""
     try:
         others = commits.other_branches()
-    except Refused as error:
+    except GitRefused as error:
         return f"Whether there is work on another branch is not known: {error}."
     return f"There is work on another branch than the graded one: {listed(others)}." if others else ""
 
@@ -676,7 +678,7 @@ def _fill(course: Course, submission: Path) -> LaidOut:
     notes, unread = list[str](), dict[str, str]()
     paths = {name: course.stub(info) for name, info in course.katas.items()}
     texts = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
-    answers = answers_in(files_below(submission), KataNames(course.katas), stubs_of(course.katas, texts))
+    answers = answers_in(files_below(submission), KnownNames(course.katas), stubs_of(course.katas, texts))
     notes += answers.troubles
     for file in answers.files:
         path = course.stub(course.katas[file.kata])

@@ -34,7 +34,7 @@ from statistics import mean
 from typing import IO
 
 from dojo_classroom.analytics import ClassStatistics, KataStatistics, Search
-from dojo_classroom.platform_filenames import Submission
+from dojo_classroom.platform_filenames import WorkOrigin
 from dojo_classroom.policy import FILE as POLICY
 from dojo_classroom.policy import Mark, Policy
 from dojo_classroom.roster import CANVAS as CANVAS_EXPORT
@@ -349,32 +349,32 @@ class Feedback:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         self._files, self._zips = files, dict[str, zipfile.ZipFile]()
         self.left_out: list[str] = []  # pages that Canvas does not take
-        self._add_to: dict[str, Callable[[Submission, StudentReport, str], None]] = {
+        self._add_to: dict[str, Callable[[WorkOrigin, StudentReport, str], None]] = {
             "moodle": self._moodle,
             "canvas": self._canvas,
             "gradescope": self._gradescope,
             "repository": self._repository,
         }
 
-    def add(self, submission: Submission, graded: StudentReport, page: str) -> None:
+    def add(self, submission: WorkOrigin, graded: StudentReport, page: str) -> None:
         """Add the page of a student, if the platform takes one back. Raises OSError."""
         if add := self._add_to.get(submission.student.platform):
             add(submission, graded, page)
 
-    def _moodle(self, submission: Submission, _: StudentReport, page: str) -> None:
+    def _moodle(self, submission: WorkOrigin, _: StudentReport, page: str) -> None:
         self._zip("moodle.zip").writestr(f"{submission.student.key}_assignfeedback_file_{FILE}", page)
 
-    def _canvas(self, submission: Submission, graded: StudentReport, page: str) -> None:
+    def _canvas(self, submission: WorkOrigin, graded: StudentReport, page: str) -> None:
         if not submission.upload:
             self.left_out.append(f"{PAGES}/{page_name(graded.member.id)}")
             return
         self._zip("canvas.zip").writestr(f"{submission.student.key}_{submission.upload}_{FILE}", page)
 
-    def _gradescope(self, submission: Submission, graded: StudentReport, page: str) -> None:
+    def _gradescope(self, submission: WorkOrigin, graded: StudentReport, page: str) -> None:
         folder = submission.student.aliases[-1]  # as the metadata names it
         self._write("gradescope", folder, page_name(graded.member.id), data=page.encode())
 
-    def _repository(self, submission: Submission, graded: StudentReport, page: str) -> None:
+    def _repository(self, submission: WorkOrigin, graded: StudentReport, page: str) -> None:
         folder = ("repositories", submission.student.key)
         self._write(*folder, FILE, data=page.encode())
         self._write(*folder, "feedback.md", data=_markdown(graded).encode())

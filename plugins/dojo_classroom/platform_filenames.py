@@ -21,7 +21,7 @@ NO_ANSWER = {"test", "tests"}  # words in the names of a student's own tests
 EXACT, RESPELLED, WITHIN = range(3)
 
 
-class KataNames:
+class KnownNames:
     """The names of a course's katas, and the old names of those that were renamed."""
 
     def __init__(self, names: Iterable[str], renamed: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -107,7 +107,7 @@ class StudentName:
         return (self.key, *self.aliases)
 
 
-class Submission(NamedTuple):
+class WorkOrigin(NamedTuple):
     """Where a student's work came from; `upload` is the number of a file on Canvas."""
 
     student: StudentName
@@ -162,10 +162,10 @@ def _on_platform(name: str, number: str, platform: str) -> StudentName:
     return StudentName(f"{name}_{number}", (number,), number, called=(name,), platform=platform)
 
 
-class Place(NamedTuple):
+class FilePlace(NamedTuple):
     """Where a file lies that answers a kata; a smaller place is a better one.
 
-    `exactness` comes from `KataNames.find`. `depth` is 0 in a repository's `exercises`, 1 in the top folder
+    `exactness` comes from `KnownNames.find`. `depth` is 0 in a repository's `exercises`, 1 in the top folder
     of the submission, and one more for each folder below. `suffix` is 0 for Python and 1 for a notebook.
     """
 
@@ -174,7 +174,7 @@ class Place(NamedTuple):
     suffix: int
 
 
-def kata_at(inner: Parts, names: KataNames) -> tuple[Place, str] | None:
+def kata_at(inner: Parts, names: KnownNames) -> tuple[FilePlace, str] | None:
     """Return a file's place and the name of the kata that it answers, or None."""
     stem, suffix = _split(inner[-1])
     if suffix not in SUFFIXES or _is_ignored(inner):
@@ -183,12 +183,12 @@ def kata_at(inner: Parts, names: KataNames) -> tuple[Place, str] | None:
     return (place_of(inner, found[0]), found[1]) if found else None
 
 
-def place_of(inner: Parts, exactness: int = EXACT) -> Place:
+def place_of(inner: Parts, exactness: int = EXACT) -> FilePlace:
     """Return the place of a Python file or a notebook."""
-    return Place(exactness, _depth(inner[:-1]), SUFFIXES.index(_split(inner[-1])[1]))
+    return FilePlace(exactness, _depth(inner[:-1]), SUFFIXES.index(_split(inner[-1])[1]))
 
 
-def may_be_an_answer(inner: Parts, names: KataNames) -> bool:
+def may_be_an_answer(inner: Parts, names: KnownNames) -> bool:
     """Return whether a file that answers no kata might be meant as an answer, so that a person must look.
 
     An answer key in a folder `keys` is part of a release.

@@ -22,7 +22,7 @@ from dojo_classroom.collector import (
     answers_in,
     stubs_of,
 )
-from dojo_classroom.platform_filenames import KataNames, StudentName, Submission
+from dojo_classroom.platform_filenames import KnownNames, StudentName, WorkOrigin
 from dojo_classroom.policy import Policy
 from dojo_classroom.roster import LAST_MODIFIED, Identities, Member, Person, Roster
 from dojo_classroom.store import Store, StoredResult, user
@@ -66,7 +66,7 @@ LATER = "The commit of {}, which was in time, {}."
 GONE = "The commit of {} counts, which was in time; later the answer was taken away."
 
 
-class Version(NamedTuple):
+class HandedVersion(NamedTuple):
     """What a student has handed in for a kata at some time; `verdict` if it cannot be read."""
 
     task: Task
@@ -127,7 +127,7 @@ class RunCounts:
     troubles: dict[str, list[str]] = field(default_factory=dict)
     times: dict[str, dict[str, HandedIn]] = field(default_factory=dict)
     versions: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    submissions: dict[str, Submission] = field(default_factory=dict)
+    submissions: dict[str, WorkOrigin] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -185,7 +185,7 @@ class ClassRun:
         the `policy` has deadlines, it finds out when each file was handed in. Raises CourseError if the
         roster fits no submission."""
         self.katas, self.collector, self.roster = infos, collector, roster
-        self.names, self.stubs = KataNames([*infos, *other_katas], renamed), stubs
+        self.names, self.stubs = KnownNames([*infos, *other_katas], renamed), stubs
         self._stubs = stubs_of(infos, stubs)
         self.pool, self.store = pool, store
         self.counts, self._policy = RunCounts(), policy or Policy()
@@ -204,7 +204,7 @@ class ClassRun:
         if self._policy.has_deadlines and collector.believes_commits and 0 < clones < len(collector):
             self.counts.note(SOME_CLONES.format(clones, len(collector)))
         self._choices: dict[
-            tuple[str, str], list[Version]
+            tuple[str, str], list[HandedVersion]
         ] = {}  # by student and kata: the latest, and one in time
         self._matched = self._match(roster, collector.names) if roster else {}
         if roster and roster.members and not self._matched and not self.counts.unclear:
@@ -286,7 +286,7 @@ class ClassRun:
     def _collected(self, member: Member, student: StudentName, files: Iterator[FoundFile]) -> Iterator[Task]:
         """Yield what is to be judged of a student's files, and note what was found."""
         answers = self._answers(files)
-        self.counts.submissions[member.id] = Submission(student, answers.upload)
+        self.counts.submissions[member.id] = WorkOrigin(student, answers.upload)
         self._note_unrecognised(member, answers.unrecognised)
         if answers.troubles:
             self.counts.troubles[member.id] = answers.troubles[:MOST_TROUBLES]
@@ -479,7 +479,7 @@ class ClassRun:
         for version in versions:
             yield from self._to_judge(version)
 
-    def _version(self, member: Member, student: StudentName, file: SubmittedFile) -> Version:
+    def _version(self, member: Member, student: StudentName, file: SubmittedFile) -> HandedVersion:
         """Read a file, and find out when it was handed in if that counts."""
         try:
             task, verdict = Task(file.kata, file.read()), None
@@ -488,19 +488,19 @@ class ClassRun:
             task = Task(file.kata, f"unreadable: {refused}".encode())
             verdict = unreadable(self.katas[file.kata], refused)
         time = self._time(member, student, file, task.digest) if self._policy.has_deadlines else None
-        return Version(task, verdict, time)
+        return HandedVersion(task, verdict, time)
 
-    def _hand_in(self, student: str, version: Version) -> None:
+    def _hand_in(self, student: str, version: HandedVersion) -> None:
         """Note which version of a student's answer counts."""
         kata = version.task.kata
         self.store.add_submission(student, kata, version.task.digest, self.pool.judging[kata])
 
-    def _note_time(self, student: str, version: Version) -> None:
+    def _note_time(self, student: str, version: HandedVersion) -> None:
         """Note when the version came that counts."""
         if version.time:
             self.counts.times.setdefault(student, {})[version.task.kata] = version.time
 
-    def _to_judge(self, version: Version) -> Iterator[Task]:
+    def _to_judge(self, version: HandedVersion) -> Iterator[Task]:
         """Yield the task of a version, unless its verdict is stored, it is unreadable or in the pool."""
         task = version.task
         judging = self.pool.judging[task.kata]
@@ -519,7 +519,7 @@ class ClassRun:
             with self._net(student, kata):
                 self._choose_of(student, kata, *versions)
 
-    def _choose_of(self, student: str, kata: str, latest: Version, in_time: Version) -> None:
+    def _choose_of(self, student: str, kata: str, latest: HandedVersion, in_time: HandedVersion) -> None:
         """Let the better of two versions of an answer count."""
         time = self.counts.times.get(student, {}).get(kata)  # without that of a copy
         found = [self._valued(student, one) for one in (latest._replace(time=time), in_time)]
@@ -531,7 +531,7 @@ class ClassRun:
             self._hand_in(student, latest)
             self._tell(student, kata, LATER.format(self._shown(in_time), found[1].said))
 
-    def _valued(self, student: str, version: Version) -> Valued:
+    def _valued(self, student: str, version: HandedVersion) -> Valued:
         """Return what a version would be worth."""
         kata = version.task.kata
         result = self.store.verdict(kata, version.task.digest, self.pool.judging[kata])
@@ -545,7 +545,7 @@ class ClassRun:
         """Say on the student's page which version of an answer counts."""
         self.counts.versions.setdefault(student, {})[kata] = (text,)
 
-    def _shown(self, version: Version) -> str:
+    def _shown(self, version: HandedVersion) -> str:
         """Return when a version was committed, as people write it."""
         at = version.time.at if version.time else None
         return f"{at.astimezone(self._policy.zone):{SHOWN}}" if at else "then"

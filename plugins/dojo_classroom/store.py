@@ -23,7 +23,7 @@ from grader.errors import reason_of, too_new
 from grader.grading.session import LibraryMissing
 
 SCHEMA = 1
-FILE = "results.sqlite"
+RESULTS_FILE = "results.sqlite"
 ABOUT = "CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL)"
 TABLES = (
     "CREATE TABLE IF NOT EXISTS verdicts (kata VARCHAR(100), source VARCHAR(64), judging VARCHAR(64),"
@@ -222,13 +222,13 @@ def open_store(where: str | None, folder: Path) -> Store:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreUnusable(f"The results cannot be kept in {folder}: {reason_of(error)}.") from None
-        where = str(folder / FILE)
+        where = str(folder / RESULTS_FILE)
     return Store(where)
 
 
 def existing_store(where: str | None, folder: Path) -> Store:
     """Open the store of earlier runs. Raises CourseError if there is none."""
-    where = where or str(folder / FILE)
+    where = where or str(folder / RESULTS_FILE)
     if "://" not in where and not Path(where).is_file():
         raise CourseError(f"There are no results in {where}: run `kata grade` first, or name its --output.")
     return Store(where)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.course.files import Parts, read_below
-from grader.course.git import NoAnswer, Refused, Repository
+from grader.course.git import GitRefused, NoAnswer, Repository
 from grader.course.submission import Unreadable
 
 MOST_COMMITS = 5000
@@ -117,7 +117,7 @@ class Commits(Repository):
                 tips.setdefault(tip, name)
             try:
                 head = self.head()
-            except Refused:
+            except GitRefused:
                 raise
             except (OSError, NoAnswer):  # nothing is checked out
                 head = ""
@@ -126,7 +126,7 @@ class Commits(Repository):
                 known = [f"^{head}"] if head else []
                 new = self.ask(tip, "rev-list", "--max-count=1", tip, *known, "--", *ANSWERS)
                 found += [name] if new.strip() else []
-        except Refused:
+        except GitRefused:
             raise
         except (OSError, NoAnswer):  # it is damaged, or has no commits
             pass

@@ -29,7 +29,7 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import read
 from grader.course.secret_seed import secret_seed
 from grader.course.submission import SUFFIX
-from grader.course.syllabus import FILE
+from grader.course.syllabus import SYLLABUS_FILE
 from grader.drawing import statement
 from grader.drawing.text import draw
 from grader.formats import html, terminal
@@ -354,7 +354,7 @@ def _is_file_of(path: str, info: KataInfo) -> bool:
 def _is_shown(course: Course, path: str) -> bool:
     """Return whether `%see` needs the path: what it runs, and the syllabus, which names that."""
     see = course.syllabus.see
-    return bool(see) and (path.startswith(f"{see}/") or path == FILE.as_posix())
+    return bool(see) and (path.startswith(f"{see}/") or path == SYLLABUS_FILE.as_posix())
 
 
 def _keys(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:

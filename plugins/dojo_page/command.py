@@ -25,7 +25,7 @@ def run_page(course: Course, options: GradeOptions, port: int) -> int:
     port is taken."""
     try:
         from dojo_page import server
-        from dojo_page.messages import Terms
+        from dojo_page.messages import JudgeTerms
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.startswith(("grader", "dojo_")):
             raise
@@ -39,7 +39,7 @@ def run_page(course: Course, options: GradeOptions, port: int) -> int:
 
         if not address.token:
             click.echo(f"{course.syllabus.title} is at {address.new_url()}\nCtrl-C ends it.")
-        server.serve(course, Terms.of(course, options), address, open_browser)
+        server.serve(course, JudgeTerms.of(course, options), address, open_browser)
     return PASSED
 
 

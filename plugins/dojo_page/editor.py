@@ -18,14 +18,16 @@ from grader.errors import reason_of
 from grader.formats import account
 from grader.report import KataReport, Place
 
-LONGEST = 1 << 17  # characters of a text: in JSON they fit into one message of the socket, whatever they are
+LONGEST_TEXT = (
+    1 << 17
+)  # characters of a text: in JSON they fit into one message of the socket, whatever they are
 
 
 def _text_of(data: bytes) -> str:
     return data.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
-class Document:
+class EditedText:
     """The text of a file, with line feeds alone. `problem` says why it cannot be edited or written."""
 
     def __init__(self, path: Path) -> None:
@@ -114,8 +116,10 @@ class Document:
         self._unreadable = ""
         try:
             data = read_file(self.path)
-            if len(data.decode()) > LONGEST:
-                self._unreadable = f"{self.path.name} has more than {LONGEST} characters; edit it elsewhere."
+            if len(data.decode()) > LONGEST_TEXT:
+                self._unreadable = (
+                    f"{self.path.name} has more than {LONGEST_TEXT} characters; edit it elsewhere."
+                )
                 return None
         except FileNotFoundError:
             return b""
@@ -131,28 +135,28 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Mark:
+class MarkedRange:
     """A part of a text and what is to be said about it."""
 
     place: Place
     text: str
 
 
-def marks_of(report: KataReport) -> list[Mark]:
+def marks_of(report: KataReport) -> list[MarkedRange]:
     """Return the places of a report, each once: where the code raised, the first cause first, then what a
     search has found."""
     checks = [check for cause in account.causes(report) for check in cause.checks]
-    raised = [Mark(one.place, account.explanation(one)) for one in checks if one.place]
-    found = [Mark(one.place, account.repair_text(report)) for one in report.repairs]
+    raised = [MarkedRange(one.place, account.explanation(one)) for one in checks if one.place]
+    found = [MarkedRange(one.place, account.repair_text(report)) for one in report.repairs]
     marks = list({(mark.place.line, mark.place.start): mark for mark in reversed([*raised, *found])}.values())
     marks.reverse()
     line = account.line_of(report.message) if report.excerpt else 0
     if line > 0:
-        marks.append(Mark(Place(line, ""), report.message))
+        marks.append(MarkedRange(Place(line, ""), report.message))
     return marks
 
 
-def decorations(text: str, marks: list[Mark]) -> list[dict[str, Any]]:
+def decorations(text: str, marks: list[MarkedRange]) -> list[dict[str, Any]]:
     """Return what CodeMirror underlines; nothing where the text is not the one that was judged."""
     lines = text.split("\n")
     starts = [0]
@@ -172,7 +176,7 @@ def decorations(text: str, marks: list[Mark]) -> list[dict[str, Any]]:
     return found
 
 
-def tooltips(marks: list[Mark]) -> dict[int, str]:
+def tooltips(marks: list[MarkedRange]) -> dict[int, str]:
     """Return the texts by line."""
     return {mark.place.line: mark.text for mark in reversed(marks)}
 
@@ -193,7 +197,7 @@ class Editor(ui.codemirror):
     ) -> None:
         super().__init__(text, language="Python", on_focus_change=on_focus, keymap=keymap)
         self.text, self._on_text = text, on_text
-        self.props(f"data-longest={LONGEST}")
+        self.props(f"data-longest={LONGEST_TEXT}")
         self.on("text", self._take)
 
     def replace(self, text: str) -> None:
@@ -201,12 +205,12 @@ class Editor(ui.codemirror):
         was sent last: then more was typed, and arrives instead."""
         self._call("replaceText", self.text, text)
 
-    def underline(self, text: str, marks: list[Mark]) -> None:
+    def underline(self, text: str, marks: list[MarkedRange]) -> None:
         """Underline places of a text, if it is the one that the browser has."""
         self._call("markText", text, decorations(text, marks), tooltips(marks))
 
     def _take(self, event: GenericEventArguments) -> None:
-        self.text = str(event.args)[:LONGEST]
+        self.text = str(event.args)[:LONGEST_TEXT]
         if self._on_text:
             self._on_text(self.text)
 

@@ -27,7 +27,7 @@ BEHIND = re.compile(r"(?:, [a-z]+(?: [a-z]+)+)+$")
 BESIDE = re.compile(r"(?<=\s{2})[A-Za-z][\w.]*(?:\([^()]*\))?\s+= (?=\[)")  # a name beside others
 GAP = 2  # columns between them
 SHORT = 18  # characters of a name that is not broken
-MOST = 5  # columns of a table
+MOST_COLUMNS = 5  # columns of a table
 SIGNS = {"*": "·", "-": "\N{MINUS SIGN}", "<=": "≤", ">=": "≥", "...": "…"}
 DOTS = ("…", "...")
 CELL = re.compile(r"\S+(?: \S+)*")
@@ -137,7 +137,7 @@ def _definitions(lines: list[str]) -> str:
     of a row goes on with it."""
     found = [[(cell.start(), cell[0]) for cell in CELL.finditer(line)] for line in lines]
     columns = [start for start, _ in max(found, key=len)]
-    if len(columns) > MOST:
+    if len(columns) > MOST_COLUMNS:
         raise NoFormula
     rows: list[dict[int, str]] = []
     for cells in found:

@@ -36,13 +36,13 @@ from dojo_page.messages import (
     Dropped,
     Grade,
     Inbox,
+    JudgeTerms,
     Mend,
     Mended,
     Question,
     Said,
     Speak,
     Stop,
-    Terms,
     Tried,
     Try,
     Verdict,
@@ -78,7 +78,7 @@ from grader.worker.protocol.channel import ChannelClosed
 from grader.worker.protocol.system_calls import die_with_parent
 
 LAST = "value_of_the_last_line"
-LONGEST = 1 << 16  # characters of the lines
+LONGEST_LINES = 1 << 16  # characters of the lines
 
 
 def try_lines(
@@ -92,7 +92,7 @@ def try_lines(
     if lacks_library(submission):
         return Tried(asked.number, "", problem="PyTorch is not installed.")
     try:
-        lines, names = _with_function(asked.lines[:LONGEST], info.name)
+        lines, names = _with_function(asked.lines[:LONGEST_LINES], info.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f"Line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         return Tried(asked.number, "", problem=f"{where}{getattr(error, 'msg', error)}.")
@@ -148,10 +148,10 @@ def _text(value: Any) -> str:
     return "" if value is None else harmless(show(value))
 
 
-class Judge:
+class JudgeLoop:
     """Answers questions one after another, the last one that came first."""
 
-    def __init__(self, session: Session, inbox: Inbox, terms: Terms, answers: int) -> None:
+    def __init__(self, session: Session, inbox: Inbox, terms: JudgeTerms, answers: int) -> None:
         self.session, self.inbox, self.terms, self._answers = session, inbox, terms, answers
         self.course = session.course
         self._waiting: deque[Question] = deque()
@@ -222,17 +222,17 @@ class Judge:
         return self._is_outdated() or bool(self._waiting)
 
 
-def judge(terms: Terms, answers: int) -> None:
+def judge(terms: JudgeTerms, answers: int) -> None:
     """Open the session, and answer until the page is gone."""
     course = Course(Path(terms.root), Path(terms.exercises), terms.plan)
     chosen: list[KataInfo] = [info for info in course.katas.values() if info.library == terms.library]
     paths = [(info, course.stub(info)) for info in chosen]
     with open_session(course, paths, settings=settings_of(terms)) as session:
         gc.freeze()
-        Judge(session, Inbox(0), terms, answers).run()
+        JudgeLoop(session, Inbox(0), terms, answers).run()
 
 
-def settings_of(terms: Terms) -> GraderSettings:
+def settings_of(terms: JudgeTerms) -> GraderSettings:
     """Return how the terms let a grader work."""
     key, secret = (path and Path(path) for path in (terms.key, terms.secret))
     return GraderSettings(terms.device, terms.isolation, key or None, secret or None)
@@ -246,7 +246,7 @@ HOW = "Press a token to see what it was chosen from, and what each head looked a
 class Desk:
     """Answers wishes one after another, the last one that came first."""
 
-    def __init__(self, course: Course, terms: Terms, inbox: Inbox, answers: int) -> None:
+    def __init__(self, course: Course, terms: JudgeTerms, inbox: Inbox, answers: int) -> None:
         self.course, self.terms, self.inbox, self._answers = course, terms, inbox, answers
         self.demonstration = open_demonstration(course)
         self._open: tuple[object, Speaker | None] = (None, None)
@@ -318,7 +318,7 @@ class Desk:
         return speaker
 
 
-def write(terms: Terms, answers: int) -> None:
+def write(terms: JudgeTerms, answers: int) -> None:
     """Answer wishes until the page is gone."""
     Desk(Course(Path(terms.root), Path(terms.exercises)), terms, Inbox(0), answers).run()
 
@@ -326,7 +326,10 @@ def write(terms: Terms, answers: int) -> None:
 def main() -> None:
     """Judge the katas of one library, or write texts, until standard input ends; the arguments are the terms
     and, for texts, `speak`. What prevents the work is its only answer."""
-    terms, work = msgspec.json.decode(sys.argv[1], type=Terms), write if sys.argv[2:] == [SPEAKS] else judge
+    terms, work = (
+        msgspec.json.decode(sys.argv[1], type=JudgeTerms),
+        write if sys.argv[2:] == [SPEAKS] else judge,
+    )
     die_with_parent()
     answers = os.dup(1)
     os.dup2(2, 1)  # so that nothing else is printed between two answers

@@ -18,11 +18,11 @@ from dojo_page.messages import (
     Break,
     Dropped,
     Grade,
+    JudgeTerms,
     Mend,
     Question,
     Speak,
     Stop,
-    Terms,
     Try,
     Verdict,
     answers_in,
@@ -43,7 +43,7 @@ ENDED = "The judge has ended; it starts again with the next change."
 class JudgeProcess:
     """The trusted end of one judge. Answers come back to whoever asked, by the number of the question."""
 
-    terms: Terms
+    terms: JudgeTerms
     speaks: bool = False
     process: asyncio.subprocess.Process | None = None
     asked: dict[int, asyncio.Queue[Answer]] = field(default_factory=dict)
@@ -124,7 +124,7 @@ async def end(process: asyncio.subprocess.Process, wait: float = WAIT_SECONDS) -
 class Judges:
     """The judges of a course, by library."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: JudgeTerms) -> None:
         self.terms, self._numbers = terms, itertools.count(1)
         self._judges: dict[str, JudgeProcess] = {}
         self._speaker = JudgeProcess(terms, speaks=True)

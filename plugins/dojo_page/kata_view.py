@@ -12,13 +12,13 @@ from typing import Any
 from nicegui import background_tasks, html, ui
 from nicegui.events import CodeMirrorFocusChangeEventArguments
 
-from dojo_page.editor import Document, Editor, Mark, marks_of
+from dojo_page.editor import EditedText, Editor, MarkedRange, marks_of
 from dojo_page.judges import PAUSE_SECONDS
 from dojo_page.messages import Verdict
 from dojo_page.questions import QuestionsView
 from dojo_page.statement_view import show_statement
 from dojo_page.toolbar import Toolbar
-from dojo_page.workplace import Key, Workplace, focus_on, leave_editor, listen, prefix
+from dojo_page.workplace import Shortcut, Workplace, focus_on, leave_editor, listen, prefix
 from grader.course.catalog import KataInfo
 from grader.course.files import text_of
 from grader.course.stubs import STUB_COPIES
@@ -51,12 +51,12 @@ class KataView:
 
     def __init__(self, place: Workplace, info: KataInfo) -> None:
         self.place, self.info, self.course = place, info, place.course
-        self.document = Document(self.course.stub(info))
+        self.document = EditedText(self.course.stub(info))
         self.report: KataReport | None = None
         self.questions: QuestionsView | None = None
         self.editor: Editor | None = None  # a page of questions has none
         self.notice = ""
-        self.marks: list[Mark] = []
+        self.marks: list[MarkedRange] = []
         self._typed_at = self._tried_at = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._looked = 0  # at which of the marks
@@ -134,20 +134,20 @@ class KataView:
             self.stop_button = html.button("Stop", type="button").on("click", self._stop)
         self._say("Judging …", is_work=True)
 
-    def _keys(self) -> list[Key]:
+    def _keys(self) -> list[Shortcut]:
         field = ".editor .cm-content" if self.info.kind.is_code else "#main .questions input"
         return [
-            Key("e", "Go into the editor.", lambda: focus_on(field)),
-            Key("h", "Show the next hint.", self.toolbar.next_hint),
-            Key("g", "Go to the place in question.", self.go_to_place),
-            Key("t", "Try some lines.", lambda: self.toolbar.open("try", stays=True)),
-            Key("c", "Try the case that the verdict shows.", self.toolbar.try_case),
-            Key("n", "Go on to the next kata that does not pass.", self.next),
-            Key("p", "Go to the path.", lambda: ui.navigate.to("/")),
-            Key("s", "See the decoder at work.", lambda: ui.navigate.to("/see")),
-            Key("v", "Go to the verdict.", lambda: focus_on(".result")),
-            Key("u", "Bring back the version with the best score.", self.toolbar.best),
-            Key("x", "Bring back the stub.", self.toolbar.ask_stub),
+            Shortcut("e", "Go into the editor.", lambda: focus_on(field)),
+            Shortcut("h", "Show the next hint.", self.toolbar.next_hint),
+            Shortcut("g", "Go to the place in question.", self.go_to_place),
+            Shortcut("t", "Try some lines.", lambda: self.toolbar.open("try", stays=True)),
+            Shortcut("c", "Try the case that the verdict shows.", self.toolbar.try_case),
+            Shortcut("n", "Go on to the next kata that does not pass.", self.next),
+            Shortcut("p", "Go to the path.", lambda: ui.navigate.to("/")),
+            Shortcut("s", "See the decoder at work.", lambda: ui.navigate.to("/see")),
+            Shortcut("v", "Go to the verdict.", lambda: focus_on(".result")),
+            Shortcut("u", "Bring back the version with the best score.", self.toolbar.best),
+            Shortcut("x", "Bring back the stub.", self.toolbar.ask_stub),
         ]
 
     def _say(self, text: str, *, is_work: bool = False) -> None:

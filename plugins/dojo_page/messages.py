@@ -18,7 +18,7 @@ from grader.worker.protocol.channel import CHUNK, Frames, packed
 SPEAKS = "speak"  # after the terms, if the process lets functions write
 
 
-class Terms(msgspec.Struct):
+class JudgeTerms(msgspec.Struct):
     """The course, its library and the options of `grade` that a judge works with."""
 
     root: str
@@ -32,7 +32,7 @@ class Terms(msgspec.Struct):
     plan: str = ""
 
     @classmethod
-    def of(cls, course: Course, options: Any) -> Terms:
+    def of(cls, course: Course, options: Any) -> JudgeTerms:
         """Return the terms of a course and the options of `grade`."""
         key, secret = (path and str(path.absolute()) for path in (options.key, options.secret))
         return cls(

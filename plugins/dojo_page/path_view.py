@@ -20,7 +20,7 @@ from nicegui.events import GenericEventArguments
 from dojo_page.judges import end
 from dojo_page.messages import Dropped, Said, Written
 from dojo_page.review_view import due_today
-from dojo_page.workplace import Key, Workplace, focus_on, listen, prefix
+from dojo_page.workplace import Shortcut, Workplace, focus_on, listen, prefix
 from dojo_show.demonstration import open_demonstration
 from dojo_show.speech import MOST_CHARACTERS, SECTION, Setting, Speech, Wish, prompt_of
 from grader.course.catalog import Course, KataInfo
@@ -57,8 +57,8 @@ class SpeakView:
                 self._form(without)
         listen(
             [
-                Key("p", "Go to the path.", lambda: ui.navigate.to("/")),
-                Key("t", "Type a prompt.", lambda: focus_on(".speak input")),
+                Shortcut("p", "Go to the path.", lambda: ui.navigate.to("/")),
+                Shortcut("t", "Type a prompt.", lambda: focus_on(".speak input")),
             ],
             (("Enter", "Write, in the prompt."),),
         )
@@ -153,7 +153,7 @@ class SeeView:
             self.told = ui.label("Running your functions …").props("role=status").classes("quiet told")
             self.frame = html.iframe(title="Your functions at work", sandbox="allow-scripts")
             self.frame.set_visibility(False)
-        listen([Key("p", "Go to the path.", lambda: ui.navigate.to("/"))])
+        listen([Shortcut("p", "Go to the path.", lambda: ui.navigate.to("/"))])
         ui.timer(0.05, self.show, once=True)
 
     async def show(self) -> None:
@@ -198,9 +198,11 @@ class PathView:
         ui.timer(0.1, lambda: focus_on(".path .first"), once=True)  # so that Enter goes on
         listen(
             [
-                Key("n", "Go on where you were.", self.go_on),
-                Key("/", "Search.", lambda: ui.run_javascript("document.getElementById('search').focus()")),
-                Key("s", "See the decoder at work.", lambda: ui.navigate.to("/see")),
+                Shortcut("n", "Go on where you were.", self.go_on),
+                Shortcut(
+                    "/", "Search.", lambda: ui.run_javascript("document.getElementById('search').focus()")
+                ),
+                Shortcut("s", "See the decoder at work.", lambda: ui.navigate.to("/see")),
             ]
         )
 

@@ -16,7 +16,7 @@ from grader.course.submission import SubmissionRejected, ask, encoded
 from grader.formats.account import STATUS_MARKS, WRONG
 from grader.report import KataReport
 
-LONGEST = 10_000  # characters of an answer
+LONGEST_ANSWER = 10_000  # characters of an answer
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class QuestionsView:
     def _note(self, event: ValueChangeEventArguments[str | None]) -> None:
         """Write an answer into the file, or say at its field that it is no value."""
         name = next(name for name, field in self.fields.items() if field is event.sender)
-        value = (event.value or "")[:LONGEST]
+        value = (event.value or "")[:LONGEST_ANSWER]
         self.marks[name].text = ""
         try:
             text = with_answer(self.text(), name, value)

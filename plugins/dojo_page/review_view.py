@@ -9,14 +9,18 @@ from functools import partial
 from nicegui import html, ui
 
 from dojo_page.messages import Broken, Dropped, Mended
-from dojo_page.workplace import Key, Workplace, focus_on, listen, prefix
+from dojo_page.workplace import Shortcut, Workplace, focus_on, listen, prefix
 from dojo_review.review import Review, case_lines, hint_of, numbers_of
-from dojo_review.schedule import Outcome, calendar
+from dojo_review.schedule import ReviewOutcome, calendar
 from grader.course.catalog import KataInfo
 from grader.formats.account import PAGE_WIDTH
 from grader.texts.escaping import harmless
 
-MORE = {Outcome.AT_ONCE: "Show a failing case", Outcome.CASE: "Hint", Outcome.HINT: "Show the line"}
+MORE = {
+    ReviewOutcome.AT_ONCE: "Show a failing case",
+    ReviewOutcome.CASE: "Hint",
+    ReviewOutcome.HINT: "Show the line",
+}
 JUDGING = "Judging …"
 LEFT = "The judge was needed elsewhere; open the review again."
 
@@ -49,8 +53,8 @@ class ReviewView:
             self.form = html.div()
         listen(
             [
-                Key("m", "Show more: a failing case, a hint, the line.", self.show_more),
-                Key("p", "Go to the path.", lambda: ui.navigate.to("/")),
+                Shortcut("m", "Show more: a failing case, a hint, the line.", self.show_more),
+                Shortcut("p", "Go to the path.", lambda: ui.navigate.to("/")),
             ]
         )
         ui.timer(0.05, self.begin, once=True)
@@ -109,9 +113,9 @@ class ReviewView:
         self.review.show_more()
         with self.shown:
             match self.review.outcome:
-                case Outcome.CASE:
+                case ReviewOutcome.CASE:
                     html.pre("\n".join(case_lines(self.review.check, PAGE_WIDTH)), tabindex=0)
-                case Outcome.HINT:
+                case ReviewOutcome.HINT:
                     html.p(hint_of(self.review.fault))
                 case _:
                     self.told.text = f"It is line {self.review.fault.line}."

@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dojo_page.judges import Judges
 from dojo_page.jupyter import TOKEN
 from dojo_page.kata_view import KataView
-from dojo_page.messages import Terms
+from dojo_page.messages import JudgeTerms
 from dojo_page.path_view import PathView, SeeView, SpeakView
 from dojo_page.review_view import ReviewView
 from dojo_page.workplace import Workplace, prefix, press_question_mark
@@ -231,7 +231,7 @@ def free_address(port: int = 0) -> Address:
         return Address(listener.getsockname()[1], os.environ.pop(TOKEN, ""))
 
 
-def serve(course: Course, terms: Terms, address: Address, started: Callable[[], None]) -> None:
+def serve(course: Course, terms: JudgeTerms, address: Address, started: Callable[[], None]) -> None:
     """Serve the course until the terminal ends it; `started` is called once it can be opened."""
     place = Workplace(course, Judges(terms))
     app.add_middleware(

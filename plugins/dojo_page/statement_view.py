@@ -17,7 +17,7 @@ from grader.grading.standings import first_needed
 
 #: The elements of a statement: no link, no image, no HTML.
 MARKDOWN = MarkdownIt("zero").enable(["heading", "fence", "list", "emphasis", "backticks", "escape"])
-LONGEST = 1 << 16  # characters of a statement that are shown
+LONGEST_STATEMENT = 1 << 16  # characters of a statement that are shown
 FENCED = re.compile(r"^(`{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(<pre>.*?</pre>|<code>.*?</code>)", re.DOTALL)
 CALLOUT = "<p><strong>What goes wrong:</strong>"
@@ -53,6 +53,6 @@ def show_statement(place: Workplace, info: KataInfo) -> None:
             html.span(f" · {info.track} · {info.name}{minutes}")
         html.button("Hide", type="button", **{"data-act": "fold", "aria-label": "Hide the statement"})
     text = course_statement(place.course, info, place.versions)
-    ui.html(rendered(text[:LONGEST]), sanitize=False)
+    ui.html(rendered(text[:LONGEST_STATEMENT]), sanitize=False)
     if waits := first_needed(place.course, info):
         html.p(waits).classes("note")

@@ -28,8 +28,8 @@ from grader.course.state import CourseState, put_aside
 from grader.course.stubs import Versions
 from grader.report import KataReport, KataStatus
 
-MOST = 100  # versions of a file
-LARGEST = 4 << 20  # bytes of all of them
+MOST_VERSIONS = 100  # versions of a file
+LARGEST_HISTORY = 4 << 20  # bytes of all of them
 
 
 class Version(msgspec.Struct):
@@ -79,9 +79,9 @@ class History:
             if found and found[-1].source == source:
                 return
             new = Version(time.time(), report.status, report.score, report.max_score, source)
-            found = [*found, new][-MOST:]
+            found = [*found, new][-MOST_VERSIONS:]
             data = msgspec.json.encode(found)
-            while len(data) > LARGEST and len(found) > 1:
+            while len(data) > LARGEST_HISTORY and len(found) > 1:
                 del found[0]
                 data = msgspec.json.encode(found)
             folder.write(*self._file, data=data)
@@ -98,7 +98,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class Key:
+class Shortcut:
     """A key, what it does in words, and what it does."""
 
     name: str
@@ -106,7 +106,7 @@ class Key:
     press: Callable[[], Any]
 
 
-def listen(keys: list[Key], extra: tuple[tuple[str, str], ...] = ()) -> ui.keyboard:
+def listen(keys: list[Shortcut], extra: tuple[tuple[str, str], ...] = ()) -> ui.keyboard:
     """Press these keys; `extra` are keys that something else handles, and are listed too."""
     listed = [*((key.name, key.text) for key in keys), *extra, ("?", "Show these keys.")]
     with ui.dialog() as dialog, html.div().classes("keys note"):

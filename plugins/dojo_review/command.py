@@ -21,7 +21,7 @@ from dojo_review.review import (
     seed_of,
     wrong_with,
 )
-from dojo_review.schedule import Due, Outcome, calendar, in_words
+from dojo_review.schedule import Due, ReviewOutcome, calendar, in_words
 from dojo_review.versions import function_around, tell_apart
 from grader.cli.options import FAILED, PASSED, GradeOptions, columns
 from grader.course.catalog import Course, CourseError
@@ -116,7 +116,7 @@ class _Dialogue:
         if left:
             many = "One more kata is" if left == 1 else f"{left} more katas are"
             _say(f"{many} due: grade review")
-        return PASSED if review.outcome is not Outcome.MISSED else FAILED
+        return PASSED if review.outcome is not ReviewOutcome.MISSED else FAILED
 
     def _begin(self) -> tuple[str, Review]:
         looks = sys.stderr.isatty()
@@ -148,7 +148,7 @@ class _Dialogue:
         if chosen != broken:
             _say(f"It is {broken}, in line {fault.line}.")
             click.echo("\n" + "\n".join(case_lines(review.check, width)))
-            review.outcome = Outcome.MISSED
+            review.outcome = ReviewOutcome.MISSED
             return
         for _ in range(TRIES):
             text = self._ask(f"{broken} it is. Write a call that tells them apart. Enter shows one")
@@ -160,14 +160,14 @@ class _Dialogue:
                 return
             _say(told.problem or f"✗ Both give {told.right}.")
         click.echo("\n" + "\n".join(case_lines(review.check, width)))
-        review.outcome = Outcome.CASE
+        review.outcome = ReviewOutcome.CASE
 
     def _find(self, review: Review) -> None:
         """Ask for the line, each time after more is shown."""
         shows = {
-            Outcome.AT_ONCE: ("", "a failing case"),
-            Outcome.CASE: ("\n".join(case_lines(review.check, columns())), "a hint"),
-            Outcome.HINT: (hint_of(review.fault), "the line"),
+            ReviewOutcome.AT_ONCE: ("", "a failing case"),
+            ReviewOutcome.CASE: ("\n".join(case_lines(review.check, columns())), "a hint"),
+            ReviewOutcome.HINT: (hint_of(review.fault), "the line"),
         }
         while review.outcome in shows:
             text, more = shows[review.outcome]

@@ -69,7 +69,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Found:
+class FaultReport:
     """A fault with the report on it, which shows the case."""
 
     fault: Fault
@@ -189,7 +189,7 @@ def choose(
     made_before: tuple[str, ...] = (),
     seconds: float = SECONDS,
     is_outdated: Callable[[], bool] = lambda: False,
-) -> Found | None:
+) -> FaultReport | None:
     """Return a fault that the checks catch on a small case; None if none is found.
 
     Args:
@@ -205,7 +205,7 @@ def choose(
         Outdated: `is_outdated` has returned True.
     """
     began = time.monotonic()
-    best: tuple[tuple[bool, ...], Found] | None = None  # by what makes a fault tell
+    best: tuple[tuple[bool, ...], FaultReport] | None = None  # by what makes a fault tell
     for fault in in_order(faults_in(source), seed):
         if is_outdated():
             raise Outdated
@@ -232,14 +232,14 @@ def in_order(faults: list[Fault], seed: str) -> list[Fault]:
     return [fault for _, fault in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def suitable(grader: Grader, info: KataInfo, faults: Iterable[Fault]) -> Iterator[Found]:
+def suitable(grader: Grader, info: KataInfo, faults: Iterable[Fault]) -> Iterator[FaultReport]:
     """Yield the faults that fit a review: the answer loads, a check catches it, and the case is small."""
     for fault in faults:
         ends = time.monotonic() + SLOW_SECONDS
         with suppress(SubmissionRejected, KataError, Outdated):
             submission = parse(info, fault.source, f"{info.name}.py")
             report = grader.grade(submission, partial(_is_past, ends)).report
-            found = Found(fault, report)
+            found = FaultReport(fault, report)
             if account.wrong(report) and not report.parts and is_small(found.check):
                 yield found
 

@@ -11,9 +11,9 @@ import click
 import msgspec
 
 from dojo_review.laws import (
+    AnswerVersion,
     JudgedLaw,
     Judgement,
-    Version,
     functions_of,
     judge_laws,
     laws_in,
@@ -181,23 +181,23 @@ def _digest(info: KataInfo, own: str) -> str:
     return hashlib.sha256(read_file(info.path) + b"\0" + own.encode()).hexdigest()
 
 
-class Kept(msgspec.Struct):
+class KeptVersions(msgspec.Struct):
     """The versions that were made of an answer, as they are kept between two runs."""
 
     digest: str  # of the answer and of the kata's declaration
-    versions: list[Version]
+    versions: list[AnswerVersion]
 
 
-def _known(course: Course, info: KataInfo, own: str) -> list[Version]:
+def _known(course: Course, info: KataInfo, own: str) -> list[AnswerVersion]:
     """Return the versions that were made of this answer before; none if it is another one."""
     with suppress(OSError, ValueError, RecursionError):
-        kept = msgspec.json.decode(read_below(_state(course), (f"{info.name}.json",)), type=Kept)
+        kept = msgspec.json.decode(read_below(_state(course), (f"{info.name}.json",)), type=KeptVersions)
         if kept.digest == _digest(info, own):
             return kept.versions
     return []
 
 
-def _keep(course: Course, info: KataInfo, own: str, versions: Sequence[Version]) -> None:
-    kept = Kept(_digest(info, own), [*versions])
+def _keep(course: Course, info: KataInfo, own: str, versions: Sequence[AnswerVersion]) -> None:
+    kept = KeptVersions(_digest(info, own), [*versions])
     with suppress(OSError), Folder(_state(course), makes=True, follows_links=False) as folder:
         folder.write(f"{info.name}.json", data=msgspec.json.encode(kept))

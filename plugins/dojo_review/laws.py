@@ -105,7 +105,7 @@ class WrittenLaw:
 
 
 @dataclass(frozen=True)
-class Version:
+class AnswerVersion:
     """An answer under test; `fault` is what makes it wrong, or None for a right one."""
 
     source: str
@@ -178,12 +178,12 @@ def functions_of(grader: Grader, prepared: PreparedKata) -> tuple[Functions, dic
     return lambda student: {name: getattr(student, name) for name in names}, names
 
 
-def versions_of(grader: Grader, prepared: PreparedKata, own: str, seed: str) -> list[Version]:
+def versions_of(grader: Grader, prepared: PreparedKata, own: str, seed: str) -> list[AnswerVersion]:
     """Return the right versions of an answer, then the wrong ones."""
-    right, wrong = [Version(own)], list[Version]()
+    right, wrong = [AnswerVersion(own)], list[AnswerVersion]()
     rounded = own + ROUNDED + "".join(f"{name} = _rounded({name})\n" for name in _plain_functions(own))
     if _outcome(grader, prepared, rounded) == "passes":
-        right.append(Version(rounded))
+        right.append(AnswerVersion(rounded))
     kinds: dict[str, int] = {}
     for fault in in_order(faults_in(own), seed)[:MOST_JUDGED]:
         if len(wrong) == MOST_FAULTS:
@@ -192,10 +192,10 @@ def versions_of(grader: Grader, prepared: PreparedKata, own: str, seed: str) -> 
             continue
         outcome = _outcome(grader, prepared, fault.source)
         if outcome == "passes" and len(right) < 2 + MOST_VARIANTS:
-            right.append(Version(fault.source))
+            right.append(AnswerVersion(fault.source))
         elif outcome == "fails":
             kinds[fault.kind] = kinds.get(fault.kind, 0) + 1
-            wrong.append(Version(fault.source, fault))
+            wrong.append(AnswerVersion(fault.source, fault))
     return right + wrong
 
 
@@ -219,7 +219,7 @@ def judge_laws(
     grader: Grader,
     prepared: PreparedKata,
     laws: str,
-    versions: Sequence[Version],
+    versions: Sequence[AnswerVersion],
     tell: Callable[[str], object] = lambda _: None,
 ) -> Judgement:
     """Return what the laws of a file are worth. Raises SubmissionRejected if it cannot be loaded, and
@@ -252,7 +252,7 @@ def judge_laws(
     return Judgement(found, faults)
 
 
-def _in_any_order(versions: Sequence[Version]) -> list[Version]:
+def _in_any_order(versions: Sequence[AnswerVersion]) -> list[AnswerVersion]:
     """Return the versions of one round: the answer itself first and last, the others in any order, so that
     none is known by when it comes. Right ones come at least as often as wrong ones."""
     right = [version for version in versions if version.fault is None]
@@ -304,7 +304,7 @@ class _Judge:
         self.functions, self.names = functions, names
 
     def failures(
-        self, version: Version, laws: Sequence[JudgedLaw], cases: Sequence[Case]
+        self, version: AnswerVersion, laws: Sequence[JudgedLaw], cases: Sequence[Case]
     ) -> Iterator[tuple[JudgedLaw, _Failure]]:
         """Yield the laws that a version breaks, each with the first case on which it does."""
         left, name = list(laws), self.prepared.info.name

@@ -9,7 +9,7 @@ from datetime import date
 
 from dojo_review import schedule
 from dojo_review.faults import Fault, choose
-from dojo_review.schedule import Outcome, in_words
+from dojo_review.schedule import ReviewOutcome, in_words
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import text_of
 from grader.course.state import CourseState, KataState
@@ -24,7 +24,11 @@ from grader.texts.wrapping import code_lines, words
 
 TRIES = 3  # texts of the line that are judged
 MARGIN = 4  # columns before a case
-NEXT = {Outcome.AT_ONCE: Outcome.CASE, Outcome.CASE: Outcome.HINT, Outcome.HINT: Outcome.MISSED}
+NEXT = {
+    ReviewOutcome.AT_ONCE: ReviewOutcome.CASE,
+    ReviewOutcome.CASE: ReviewOutcome.HINT,
+    ReviewOutcome.HINT: ReviewOutcome.MISSED,
+}
 
 
 class Unsuitable(CourseError):
@@ -38,12 +42,12 @@ class Review:
     kata: str
     fault: Fault
     check: CheckReport  # with the case that shows the fault
-    outcome: Outcome = Outcome.AT_ONCE
+    outcome: ReviewOutcome = ReviewOutcome.AT_ONCE
     tries: int = TRIES  # that are left
 
     def show_more(self) -> None:
         """Go on to the case, the hint and the line."""
-        self.outcome = NEXT.get(self.outcome, Outcome.MISSED)
+        self.outcome = NEXT.get(self.outcome, ReviewOutcome.MISSED)
 
     def is_line(self, number: str) -> bool:
         """Return whether this is the number of the changed line."""

@@ -15,7 +15,7 @@ from grader.course.state import CourseState, KataState
 DAYS = (1, 3, 7, 21)  # until the next review, by how many went well
 
 
-class Outcome(StrEnum):
+class ReviewOutcome(StrEnum):
     """How a review ended: when the line was found, or that it was not."""
 
     AT_ONCE = "found at first sight"
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 
 
 #: How many steps further the next review is. After a hint it comes again as soon as this one did.
-STEPS = {Outcome.AT_ONCE: 2, Outcome.CASE: 1, Outcome.HINT: 0}
+STEPS = {ReviewOutcome.AT_ONCE: 2, ReviewOutcome.CASE: 1, ReviewOutcome.HINT: 0}
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def calendar(course: Course, today: date) -> list[Due]:
         for info in course.katas.values()
         if (state := known.get(info.name, KataState())).has_passed and info.kind.is_code
     ]
-    return sorted(found, key=lambda due: (due.state.reviewed != Outcome.MISSED, due.day or date.max))
+    return sorted(found, key=lambda due: (due.state.reviewed != ReviewOutcome.MISSED, due.day or date.max))
 
 
 def _day(state: KataState, today: date) -> date | None:
@@ -70,7 +70,7 @@ def _parsed(text: str) -> date | None:
         return None
 
 
-def record(course: Course, name: str, outcome: Outcome, today: date) -> date | None:
+def record(course: Course, name: str, outcome: ReviewOutcome, today: date) -> date | None:
     """Remember how a review ended, and return the day of the next one; None if it was the last."""
     state = CourseState(course)
     done = state.kata(name).reviews

@@ -20,7 +20,7 @@ from grader.worker.proxies import RemoteObject
 
 ASKED = "value_of_the_expression"
 IMPORTS = "import numpy as np\n"
-LONGEST = 2_000  # characters of an expression
+LONGEST_EXPRESSION = 2_000  # characters of an expression
 TOLERANCE = Tolerance(64)  # roundings, which no fault is
 
 
@@ -36,7 +36,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldApart:
     """What both versions give; whether that tells them apart; and why it cannot be judged, as a sentence."""
 
     right: Value = Value()
@@ -45,20 +45,20 @@ class Told:
     problem: str = ""
 
 
-def tell_apart(grader: Grader, info: KataInfo, source: str, fault: Fault, expression: str) -> Told:
+def tell_apart(grader: Grader, info: KataInfo, source: str, fault: Fault, expression: str) -> ToldApart:
     """Return what an expression gives beside the answer and beside the answer with the fault."""
-    text = expression.strip()[:LONGEST]
+    text = expression.strip()[:LONGEST_EXPRESSION]
     try:
         ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Told(problem="That is no expression: write a call such as the ones in the statement.")
+        return ToldApart(problem="That is no expression: write a call such as the ones in the statement.")
     right, broken = (_value(grader, info, version, text) for version in (source, fault.source))
     if isinstance(right.value, RemoteObject) or isinstance(broken.value, RemoteObject):
-        return Told(right, broken, problem="That gives an object: ask for its numbers.")
+        return ToldApart(right, broken, problem="That gives an object: ask for its numbers.")
     if right.error or broken.error:
-        return Told(right, broken, right.error != broken.error)
+        return ToldApart(right, broken, right.error != broken.error)
     difference = first_difference(right.value, broken.value, TOLERANCE)
-    return Told(right, broken, difference is not None)
+    return ToldApart(right, broken, difference is not None)
 
 
 def _value(grader: Grader, info: KataInfo, source: str, expression: str) -> Value:

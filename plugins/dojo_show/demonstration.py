@@ -141,16 +141,16 @@ def _figure(figure: Figure) -> dict[str, Any]:
     return {**vars(figure), "values": rounded(figure.values), "changed": cells_of(figure.changed)}
 
 
-FILE = "recording.json"
+RECORDING_FILE = "recording.json"
 DECIMALS = 5
 
 
 def read_recording(demonstration: Demonstration) -> Recording:
     """Return what was recorded, or nothing if there is no recording. Raises CourseError if it is damaged."""
     try:
-        return dict(json.loads(demonstration.own(FILE) or "{}"))
+        return dict(json.loads(demonstration.own(RECORDING_FILE) or "{}"))
     except (ValueError, TypeError, RecursionError):
-        file = demonstration.folder / FILE
+        file = demonstration.folder / RECORDING_FILE
         raise CourseError(f"{shorten(file)} is damaged: write it anew with `kata record-see`.") from None
 
 
@@ -161,8 +161,8 @@ def write_recording(course: Course, demonstration: Demonstration) -> str:
     found = demonstration.record(answers)
     text = json.dumps(found, separators=(",", ":"))
     lines = text.replace('],"', '],\n"') + "\n"  # a line for each step
-    (demonstration.folder / FILE).write_text(lines, encoding="utf-8")
-    return f"{len(found['steps'])} steps are in {FILE}."
+    (demonstration.folder / RECORDING_FILE).write_text(lines, encoding="utf-8")
+    return f"{len(found['steps'])} steps are in {RECORDING_FILE}."
 
 
 def recorded(steps: Mapping[str, Step]) -> dict[str, list[Any]]:

@@ -122,7 +122,7 @@ class Speech:
     ways: Mapping[str, Way]
     lessons: Mapping[str, str]
     prompt: str
-    writer: Callable[[Calls], Writer]
+    writer: Callable[[StudentCalls], Writer]
 
     @property
     def katas(self) -> Functions:
@@ -168,7 +168,7 @@ class Speech:
 
 
 @dataclass
-class Calls:
+class StudentCalls:
     """Calls the functions of a student. A call that gives nothing that can be used raises Silent."""
 
     answers: Answers
@@ -268,7 +268,7 @@ class Speaker:
         missing = self.missing(needed)
         if missing:
             raise Silent(self.speech.to_go(missing))
-        return self.speech.writer(Calls(self.answers))
+        return self.speech.writer(StudentCalls(self.answers))
 
 
 def text_of(tokens: Iterable[Token]) -> str:
@@ -298,7 +298,7 @@ def _rows(head: Array) -> list[str]:
 def recorded_speech(speech: Speech, answers: Answers) -> dict[str, Any]:
     """Return what the references write and what their loss is, to be recorded; and what they write without
     each of the parts that can be left out."""
-    writer = speech.writer(Calls(answers))
+    writer = speech.writer(StudentCalls(answers))
     texts = {name: text_of(writer.write(Wish(speech.prompt, (name,)))) for name in speech.switches}
     text = text_of(writer.write(Wish(speech.prompt)))
     return {"text": text, "loss": round(writer.loss(Wish()), 3), "without": texts}

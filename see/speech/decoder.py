@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dojo_show.speech import Calls, Silent, Token, Wish
+from dojo_show.speech import Silent, StudentCalls, Token, Wish
 from dojo_show.tracing import Array
 from grader import expect
 
@@ -30,7 +30,7 @@ LONGEST = 96  # tokens of a prompt that are read, the last ones
 class Decoder:
     """Writes with the functions of a student."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: StudentCalls) -> None:
         self.calls, self.model = calls, read_model()
 
     def write(self, wish: Wish) -> Iterator[Token]:
@@ -93,7 +93,7 @@ def _losses(logits: Array, targets: list[int]) -> list[float]:
 class Parts:
     """The six parts of the course, in NumPy: `hidden` is a GPT as the course's `mini_gpt` is built."""
 
-    def __init__(self, calls: Calls, model: Model, without: Sequence[str]) -> None:
+    def __init__(self, calls: StudentCalls, model: Model, without: Sequence[str]) -> None:
         self.calls, self.model, self.without = calls, model, without
         self.positions = model["embed.pos_embed.weight"]
         if "positions" in without:
@@ -212,7 +212,7 @@ class Parts:
 class Cached(Parts):
     """The parts with the student's `cached_attention`: only the new tokens run through the layers."""
 
-    def __init__(self, calls: Calls, model: Model, without: Sequence[str]) -> None:
+    def __init__(self, calls: StudentCalls, model: Model, without: Sequence[str]) -> None:
         super().__init__(calls, model, without)
         self.done, self.operations = 0, 0.0
         self.caches: dict[int, Any] = {}  # by layer
@@ -250,7 +250,7 @@ class Again(Cached):
 class Whole:
     """The student's `MiniGPT` with the same weights."""
 
-    def __init__(self, calls: Calls, model: Model, _: Sequence[str]) -> None:
+    def __init__(self, calls: StudentCalls, model: Model, _: Sequence[str]) -> None:
         self.calls, self.model = calls, model
         self.operations = 0.0
 
@@ -284,7 +284,7 @@ class Whole:
 class _Following:
     """Chooses the next token: the likeliest, or with the student's filters and sampler."""
 
-    def __init__(self, calls: Calls, wish: Wish) -> None:
+    def __init__(self, calls: StudentCalls, wish: Wish) -> None:
         self.calls, self.settings = calls, wish.settings
         self.draws = "temperature" in wish.settings
         self.seed = int(wish.settings.get("seed", 0))

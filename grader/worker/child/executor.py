@@ -19,7 +19,7 @@ import numpy as np
 
 from grader.worker.child import instrumentation, memory
 from grader.worker.child.on_fake_device import call_on_device, call_on_fake_device
-from grader.worker.child.tracing import MADE_TO_CHANGE, Tracer, undoing
+from grader.worker.child.tracing import MADE_TO_CHANGE, LineTracer, undoing
 from grader.worker.protocol.codec import (
     DTYPES,
     MAX_BODY,
@@ -63,7 +63,7 @@ class Executor:
         self.objects: dict[int, Any] = {}
         self.call_back = call_back
         self._number = self._kept = 0
-        self._tracer: Tracer | None = None  # of the last call that was traced
+        self._tracer: LineTracer | None = None  # of the last call that was traced
         #: The last results, their bytes when they were returned, and whether the next calls may not change
         #: them. What a method returns may be a view of its object, and is held for one call.
         self._held: list[tuple[Any, bytes, bool]] = []
@@ -106,7 +106,7 @@ class Executor:
         made_to_change = request.target is not None and request.name in MADE_TO_CHANGE
         call = self._measured
         if options.trace and not made_to_change:
-            self._tracer = Tracer(self.module, given, self._tracer.spent if self._tracer else 0.0)
+            self._tracer = LineTracer(self.module, given, self._tracer.spent if self._tracer else 0.0)
             function, trace = self._tracer.around(function), self._tracer.trace
         elif options.undo and not made_to_change and not isinstance(function, type):
             undo = undoing({(kind, name) for kind, name in options.undo}, self.module, given)

@@ -28,7 +28,7 @@ from grader.worker.protocol.channel import Channel, ChannelClosed
 from grader.worker.protocol.codec import Malformed, decode, encode
 from grader.worker.protocol.messages import Outcome, Request, read_request
 from grader.worker.protocol.system_calls import die_with_parent
-from grader.worker.protocol.terms import Terms, read_terms
+from grader.worker.protocol.terms import SandboxTerms, read_terms
 
 
 class RuleBroken(Exception):
@@ -171,7 +171,7 @@ def _unanswerable(error: Malformed) -> dict[str, Any]:
     return {"kinds": ["UnusableResult"], "message": str(error), "line": None}
 
 
-def run(reader: int, writer: int, printed: int, terms: Terms) -> None:
+def run(reader: int, writer: int, printed: int, terms: SandboxTerms) -> None:
     """Turn this process into a worker: redirect the standard streams, enter the sandbox, report the
     protections in force, and serve. `reader`, `writer` and `printed` are file descriptors."""
     _redirect(printed)

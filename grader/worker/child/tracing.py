@@ -89,7 +89,7 @@ class Snapshot:
         self._before = {one.at: (one, one.version) for one in self._now()}
 
     def _now(self) -> Iterator[Lasting]:
-        walk = _Walk(self._module)
+        walk = _VariableWalk(self._module)
         for one in walk.all(self._objects):
             yield one
             walk.left -= 1
@@ -129,7 +129,7 @@ def undoing(labels: set[Label], module: Any, objects: Any) -> Iterator[None]:
         before.put_back(labels, copies)
 
 
-class _Walk:
+class _VariableWalk:
     """Yields the variables of one module and of objects that outlive a call; each once."""
 
     def __init__(self, module: Any) -> None:
@@ -255,7 +255,7 @@ def _copied(value: Any) -> Any:
 MOST_SECONDS = 0.2  # of CPU time, in all calls, for comparing the arguments and the state with what they were
 
 
-class Tracer:
+class LineTracer:
     """Records the lines of the functions of one file, and what the calls of these change."""
 
     def __init__(self, module: Any, given: list[Any], spent: float) -> None:

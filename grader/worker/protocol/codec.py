@@ -49,7 +49,7 @@ class MessageLimits(NamedTuple):
 
 
 FRAME = MessageLimits(20_000, 2**20)  # the largest frame of the course has 105 values and 48,000 entries
-FILE = MessageLimits(1_000_000, MAX_BODY)  # caches and answer keys, which the grader writes itself
+FILE_LIMITS = MessageLimits(1_000_000, MAX_BODY)  # caches and answer keys, which the grader writes itself
 
 
 SHORT = frozenset({type(None), bool, float})  # leaves of a tree that need no check
@@ -278,7 +278,7 @@ def forwards(array: Array) -> Array:
     return array.copy("C") if any(stride < 0 for stride in array.strides) else array
 
 
-class Span(NamedTuple):
+class MemorySpan(NamedTuple):
     """The memory that an array covers, with one entry before it: its `entries`, the index of the array's
     `first` entry, and the `steps` between the entries along each axis."""
 
@@ -294,7 +294,7 @@ class Span(NamedTuple):
         return np.ndarray(shape, self.entries.dtype, memory, self.first * size, strides)
 
 
-def span_of(array: Array) -> Span | None:
+def span_of(array: Array) -> MemorySpan | None:
     """Return a copy of the memory that an array covers; None if its axes are only permuted, or if the memory
     is much larger than the array."""
     size = array.itemsize
@@ -309,7 +309,7 @@ def span_of(array: Array) -> Span | None:
     lowest = array[tuple(slice(-1, None) if end < 0 else slice(1) for end in ends)]
     covered = np.lib.stride_tricks.as_strided(lowest, (length,), (size,))
     entries = np.concatenate([covered[:1], covered])
-    return Span(entries, 1 - sum(end for end in ends if end < 0), steps)
+    return MemorySpan(entries, 1 - sum(end for end in ends if end < 0), steps)
 
 
 @functools.cache
@@ -349,7 +349,7 @@ def _read_arrays(table: Any, body: bytearray, size: _Size) -> dict[int, tuple[st
         if math.prod(stored) * dtype.itemsize > len(body) - at:
             raise Malformed("an array is larger than the body")
         if gaps:
-            array = Span(np.ndarray(stored, dtype, body, at), *_checked_steps(*order[1:])).array(shape)
+            array = MemorySpan(np.ndarray(stored, dtype, body, at), *_checked_steps(*order[1:])).array(shape)
         elif order is None:
             array = np.ndarray(shape, dtype, body, at)
         elif sorted(order) == list(range(len(shape))):

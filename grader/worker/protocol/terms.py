@@ -36,7 +36,7 @@ READING = 512 * 2**20  # the same while a text is read
 
 
 @dataclass(frozen=True)
-class Terms:
+class SandboxTerms:
     """The settings of a worker's sandbox: the device, the layers, the path of the scratch folder, and the
     bytes of memory that it may take."""
 
@@ -54,10 +54,10 @@ class Terms:
         return json.dumps(asdict(self)).encode()
 
 
-def read_terms(message: bytes) -> Terms:
-    """Return the terms from the JSON of `Terms.message`."""
+def read_terms(message: bytes) -> SandboxTerms:
+    """Return the terms from the JSON of `SandboxTerms.message`."""
     fields = json.loads(message)
-    return Terms(fields["device"], tuple(fields["layers"]), fields["scratch"], fields["memory"])
+    return SandboxTerms(fields["device"], tuple(fields["layers"]), fields["scratch"], fields["memory"])
 
 
 def environment() -> dict[str, str]:

@@ -40,7 +40,7 @@ Source: {source}.
 
 
 @dataclass(frozen=True)
-class Exercise:
+class ImportedExercise:
     """What is taken over: the function, a module that defines it, the arguments of the calls that its tests
     make as code, and a module of mistakes, "" for none."""
 
@@ -52,7 +52,7 @@ class Exercise:
     mistakes: str = ""
 
 
-def write_exercise(root: Path, track: str, name: str, exercise: Exercise) -> list[str]:
+def write_exercise(root: Path, track: str, name: str, exercise: ImportedExercise) -> list[str]:
     """Write the draft of a kata into the course, and return the names of its files.
 
     It is written into a course of its own first, and verified there. Raises CourseError, before anything is
@@ -87,12 +87,12 @@ def _require_gradable(scratch: Path, draft: Draft, files: dict[str, str]) -> Non
         raise CourseError(f"The kata cannot be graded, so nothing is written: {said}")
 
 
-def _node(exercise: Exercise) -> ast.FunctionDef:
+def _node(exercise: ImportedExercise) -> ast.FunctionDef:
     body = ast.parse(exercise.reference).body
     return next(n for n in body if isinstance(n, ast.FunctionDef) and n.name == exercise.function)
 
 
-def _draft(track: str, name: str, exercise: Exercise) -> Draft:
+def _draft(track: str, name: str, exercise: ImportedExercise) -> Draft:
     """Return the draft of the kata. Raises CourseError for a signature that no kata can have."""
     node = _node(exercise)
     for argument in (*node.args.args, *node.args.kwonlyargs):
@@ -104,7 +104,7 @@ def _draft(track: str, name: str, exercise: Exercise) -> Draft:
     return Draft(track, name, exercise.title, exercise.source, library, (entry,), is_draft=True)  # type: ignore[arg-type]
 
 
-def _stub(draft: Draft, exercise: Exercise) -> str:
+def _stub(draft: Draft, exercise: ImportedExercise) -> str:
     """Return the stub: the statement, and the function with its docstring and without its body."""
     tree, node = ast.parse(exercise.reference), _node(exercise)
     text = ast.get_docstring(node) or "TODO: say in one line what it does."

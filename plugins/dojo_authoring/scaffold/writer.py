@@ -42,7 +42,7 @@ from dojo_authoring.scaffold.signatures import (
     read_signatures,
 )
 from grader.course.catalog import LONGEST_NAME, Course, CourseError, is_name
-from grader.course.syllabus import FILE, Syllabus, read_syllabus, to_text
+from grader.course.syllabus import SYLLABUS_FILE, Syllabus, read_syllabus, to_text
 from grader.plugins import COMMANDS_GROUP, ours
 from grader.values.formatting import counted
 
@@ -519,7 +519,7 @@ def _table(numbers: Numbers) -> str:
     )
 
 
-FOLDER = FILE.parent.as_posix()
+FOLDER = SYLLABUS_FILE.parent.as_posix()
 
 
 def new_kata_name(root: Path, place: str, *, new_track: bool) -> tuple[str, str]:
@@ -580,15 +580,15 @@ def write_kata(root: Path, draft: Draft, own: Mapping[str, str] | None = None) -
     there = next((name for name in files if (root / name).exists()), None)
     if there is not None:
         raise CourseError(f"{there} is there already, and is not overwritten; move it, or take another name.")
-    path = root / FILE
+    path = root / SYLLABUS_FILE
     begun = path.read_text("utf-8") if path.is_file() else to_text(Syllabus(root.resolve().name))
     files |= {name: text for name, text in _shared_files(draft).items() if not (root / name).exists()}
     listed = with_kata(begun, draft.track, draft.name)
     _require_python(files)
     with all_or_nothing() as changes:
-        for name, text in {**files, FILE.as_posix(): listed}.items():
+        for name, text in {**files, SYLLABUS_FILE.as_posix(): listed}.items():
             changes.write(root / name, text)
-    return [*files, FILE.as_posix()]
+    return [*files, SYLLABUS_FILE.as_posix()]
 
 
 def _require_python(files: Mapping[str, str]) -> None:
@@ -647,7 +647,9 @@ def with_kata(text: str, track: str, name: str) -> str:
     names.append(name)
     changed = _inserted(text, track, name)
     if _read(changed) != wanted:
-        raise CourseError(f'{FILE.as_posix()}: add "{name}" to its list `{track}`, then say this again.')
+        raise CourseError(
+            f'{SYLLABUS_FILE.as_posix()}: add "{name}" to its list `{track}`, then say this again.'
+        )
     return changed
 
 

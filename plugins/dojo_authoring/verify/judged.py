@@ -30,7 +30,7 @@ from grader.checks.points import points_of
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.known_mistakes import RecordedFailure, record
 from grader.report import CheckStatus
@@ -320,7 +320,7 @@ def judge_mistakes(
     recorded, or after running all checks."""
     if not course.mistakes(prepared.info):
         return
-    answers = Answers(course, prepared.info, "mistakes")
+    answers = KnownSolutions(course, prepared.info, "mistakes")
     general = answers.general(prepared.kata)
     for name in [*answers.names, *general]:
         code, is_general = _text_digest([answers.code(name)]), name in general
@@ -336,7 +336,7 @@ def judge_mistakes(
 
 def judge_mistake(
     prepared: PreparedKata,
-    answers: Answers,
+    answers: KnownSolutions,
     name: str,
     *,
     is_general: bool = False,

@@ -34,14 +34,14 @@ from dojo_authoring.verify import static_checks
 from dojo_authoring.verify.judged import JudgedMistake, Records, judge_mistakes
 from dojo_authoring.verify.static_checks import last_line, line_of_definition, place, write_record
 from dojo_authoring.verify.time_limit import TookTooLong, limited_time
-from dojo_authoring.verify.trivial import MOST, points_of_trivial_answers
+from dojo_authoring.verify.trivial import MOST_TRIVIAL, points_of_trivial_answers
 from grader.answer_keys.answers import Recorded, RecordedMistake
 from grader.cases.generation import SEED
 from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import line_of, message_of, read
-from grader.course.known_solutions import DRAWING, Answers, standalone_sources
+from grader.course.known_solutions import DRAWING, KnownSolutions, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.known_mistakes import MistakeOfKey
@@ -79,7 +79,7 @@ def redrawn(
     drawing = _drawing(course, prepared, judged)
     if not drawing:
         return {}
-    answers = Answers(course, prepared.info, "mistakes")
+    answers = KnownSolutions(course, prepared.info, "mistakes")
     with limited_time(course, prepared.info):
         pinned = {check.name for check in _failed(prepared.checks, _context(prepared, answers.reference, 1))}
     found = {}
@@ -105,7 +105,7 @@ def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]
     them. The general mistakes change no draw."""
     if not judged:
         return []
-    answers = Answers(course, prepared.info, "mistakes")
+    answers = KnownSolutions(course, prepared.info, "mistakes")
     return [
         mistake
         for mistake in judged
@@ -146,7 +146,9 @@ def _is_explained(mistake: JudgedMistake, again: CheckResult) -> bool:
     return FailedCheck(again).is_explained_by(mistake.recorded.outcomes[again.check.name])
 
 
-def _times_caught(prepared: PreparedKata, answers: Answers, mistake: JudgedMistake, pinned: set[str]) -> int:
+def _times_caught(
+    prepared: PreparedKata, answers: KnownSolutions, mistake: JudgedMistake, pinned: set[str]
+) -> int:
     """Return with how many of DRAWS draws a check fails; the checks that have failed before come first."""
     failed = {result.check.name for result in mistake.results if result.failures}
     if failed & pinned:
@@ -347,7 +349,7 @@ def differs_in_a_worker(
     course: Course, grader: Grader, prepared: PreparedKata, here: MistakeOutcome
 ) -> str | None:
     """Return a message if a worker judges the mistake differently, else None."""
-    source = Answers(course, prepared.info, "mistakes").source_of(here.name)
+    source = KnownSolutions(course, prepared.info, "mistakes").source_of(here.name)
     try:
         report = grader.grade(Submission(prepared.info, source, f"the mistake `{here.name}`")).report
     except SubmissionRejected as refused:
@@ -611,7 +613,7 @@ def _verify_trivial_answers(
     """Add a gap if an answer that takes no thought earns more than one of ten points."""
     if not prepared.kata.kind.is_code or records.has_passed("trivial answers"):
         return
-    most = prepared.kata.points * MOST
+    most = prepared.kata.points * MOST_TRIVIAL
     found = points_of_trivial_answers(course, prepared)
     paid = {what: points for what, points in found.items() if points > most}
     where = place(course, result.info.path)
@@ -718,7 +720,7 @@ def _add_outcomes(course: Course, result: KataVerification, found: list[MistakeO
         where, there = place(course, path, last_line(path)), counted(len(own), "mistake")
         result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are needed.")
     if any(outcome.gap or outcome.note for outcome in found):
-        answers = Answers(course, result.info, "mistakes")
+        answers = KnownSolutions(course, result.info, "mistakes")
     for outcome in found:
         if outcome.gap or outcome.note:
             where = place(course, *answers.place(outcome.name))

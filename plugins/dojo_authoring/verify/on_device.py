@@ -20,7 +20,7 @@ from grader.checks.context import PreparedKata
 from grader.checks.runner import CheckAborted
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read
-from grader.course.known_solutions import Answers, standalone_sources
+from grader.course.known_solutions import KnownSolutions, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
 from grader.grading.grader import Grader
@@ -59,7 +59,7 @@ class DeviceVerdict:
 
 
 @dataclass(frozen=True)
-class Difference:
+class DeviceDifference:
     """An answer whose verdict on the device is another one than on the CPU, or why it has none there."""
 
     answer: str
@@ -80,7 +80,7 @@ class KataOnDevice:
     info: KataInfo
     right: int = 0
     mistakes: int = 0
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[DeviceDifference] = field(default_factory=list)
     memory: int = 0  # bytes
     seconds: float = 0.0  # on the device
 
@@ -91,7 +91,7 @@ class KataOnDevice:
     def compare(self, answer: str, on_cpu: DeviceVerdict, on_device: DeviceVerdict | str) -> None:
         """Keep the difference, if there is one."""
         if on_cpu != on_device:
-            self.differences.append(Difference(answer, on_cpu, on_device))
+            self.differences.append(DeviceDifference(answer, on_cpu, on_device))
 
 
 def has_answers_in_torch(course: Course, info: KataInfo) -> bool:
@@ -161,7 +161,7 @@ class _SharedWorker:
 
     def __init__(self, course: Course, grader: Grader, prepared: PreparedKata) -> None:
         self.course, self.grader, self.prepared = course, grader, prepared
-        self.answers = Answers(course, prepared.info, "mistakes")
+        self.answers = KnownSolutions(course, prepared.info, "mistakes")
         self.process: Process | None = None
         self.peak = 0
 

@@ -16,7 +16,7 @@ from grader.cases.oracle import Oracle
 from grader.checks.builtin import checks_of
 from grader.checks.context import PreparedKata
 from grader.course.catalog import Course, KataInfo
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.values.formatting import counted
 
 MOST_APART = 50  # hundredths between the points of one mistake under two seeds
@@ -82,7 +82,7 @@ def _judge_kata(course: Course, info: KataInfo, seeds: int) -> Seeds:
     for seed in range(SEED, SEED + seeds):
         oracle = Oracle(kata, course, info, seed, keeps=seed == SEED)
         prepared = PreparedKata(info, kata, oracle, checks_of(kata, oracle))
-        answers = Answers(course, info, "mistakes")
+        answers = KnownSolutions(course, info, "mistakes")
         for name in answers.names:
             mistake = judge_mistake(prepared, answers, name)
             if mistake is not None:

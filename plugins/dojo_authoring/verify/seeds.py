@@ -17,7 +17,7 @@ from grader.checks.builtin import checks_of
 from grader.checks.context import Check, CheckContext
 from grader.checks.runner import run_check
 from grader.course.catalog import Course, KataInfo, load_file
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.values.comparison import recording_margin
 from grader.values.formatting import counted
 from grader.worker.in_process import LocalStudent
@@ -81,7 +81,7 @@ def _right_answers(course: Course, info: KataInfo) -> dict[str, LocalStudent]:
     found = {"the reference": LocalStudent(reference)}
     if info.draft and not course.solution(info, "variants").is_file():
         return found
-    variants = Answers(course, info, "variants")
+    variants = KnownSolutions(course, info, "variants")
     return found | {f"the variant `{name}`": LocalStudent(variants.fresh(name)) for name in variants.names}
 
 

@@ -39,7 +39,7 @@ from grader.reading.parts import open_questions
 from grader.reading.rules import first_use, shortcut_in
 from grader.reading.shape import text_digest
 
-FILE = "verified.toml"
+VERIFIED_FILE = "verified.toml"
 HEAD = "# Written by `kata verify`: when each kata was found ready, with which content, by which grader.\n"
 UNVERIFIED = "unverified"
 
@@ -66,7 +66,7 @@ def judge_alike(version: str, other: str) -> bool:
 
 
 def record_path(course: Course) -> Path:
-    return course.root / "solutions" / FILE
+    return course.root / "solutions" / VERIFIED_FILE
 
 
 def digest_of(course: Course, info: KataInfo) -> str:
@@ -91,7 +91,9 @@ def read_record(course: Course) -> dict[str, Verification]:
             for name, one in found.items()
         }
     except (OSError, ValueError, TypeError, KeyError):
-        raise CourseError(f"solutions/{FILE} is damaged: delete it, and run `kata verify` again.") from None
+        raise CourseError(
+            f"solutions/{VERIFIED_FILE} is damaged: delete it, and run `kata verify` again."
+        ) from None
 
 
 def write_record(course: Course, ready: list[KataInfo], others: Iterable[KataInfo] = ()) -> None:
@@ -115,7 +117,7 @@ def write_record(course: Course, ready: list[KataInfo], others: Iterable[KataInf
         if lines or path.is_file():
             write_whole(path, text.encode())
     except OSError as error:
-        raise CourseError(f"solutions/{FILE} cannot be written: {reason_of(error)}.") from None
+        raise CourseError(f"solutions/{VERIFIED_FILE} cannot be written: {reason_of(error)}.") from None
 
 
 def _as_verified_now(course: Course, info: KataInfo) -> Verification:

@@ -11,7 +11,9 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.mistake_edits import read_edits
 from grader.processes.limits import time_limit
 
-LONGEST = 120.0  # seconds of CPU time for drawing the cases and asking the reference, and for each mistake
+LONGEST_STEP = (
+    120.0  # seconds of CPU time for drawing the cases and asking the reference, and for each mistake
+)
 
 
 class TookTooLong(BaseException):
@@ -23,10 +25,10 @@ def limited_time(course: Course, info: KataInfo) -> Iterator[None]:
     """Raise TookTooLong in the block after LONGEST seconds of CPU time; on Windows there is no limit."""
 
     def stop(frame: FrameType | None) -> None:
-        said = f"this has run for {LONGEST:g} seconds of CPU time without an end"
+        said = f"this has run for {LONGEST_STEP:g} seconds of CPU time without an end"
         raise TookTooLong(f"{_place_of(course, info, frame)}: {said}; mend it, or draw smaller cases.")
 
-    with time_limit(LONGEST, stop):
+    with time_limit(LONGEST_STEP, stop):
         yield
 
 

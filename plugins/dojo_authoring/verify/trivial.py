@@ -25,7 +25,7 @@ from grader.course.catalog import Course, load_file
 from grader.values.arrays import in_leaves
 from grader.worker.in_process import LocalStudent
 
-MOST = 10  # hundredths that a trivial answer may earn of each point of a kata
+MOST_TRIVIAL = 10  # hundredths that a trivial answer may earn of each point of a kata
 Answer = Callable[[Any, list[Any]], Any]  # from the right result, and the arguments in their order
 
 

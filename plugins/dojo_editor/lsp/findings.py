@@ -19,7 +19,7 @@ NOT_STARTED = "Not started yet: read the docstring, and {task} here."
 UNWRITTEN = re.compile(r"^\s*raise NotImplementedError\b")
 CARET = re.compile(r"^ *│ ( *)\^$")  # below the line of a syntax error
 WIDTH = 88  # characters of a line of code
-LONGEST = 400  # characters of a value
+LONGEST_VALUE = 400  # characters of a value
 
 
 class Span(NamedTuple):
@@ -101,7 +101,7 @@ def case_of(check: CheckReport) -> str:
     if check.came:
         lines += code_lines(f"# {check.came}", WIDTH)
     elif check.expected is not None:
-        lines += [f"# {name}: {one_line(value or '', LONGEST)}" for name, value in _values(check)]
+        lines += [f"# {name}: {one_line(value or '', LONGEST_VALUE)}" for name, value in _values(check)]
     return "\n".join(lines)
 
 

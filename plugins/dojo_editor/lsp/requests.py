@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from dojo_editor.lsp.findings import WIDTH, Finding, case_of, name_of, names_in
-from dojo_editor.lsp.server import Exercise, ExerciseServer
+from dojo_editor.lsp.server import ExerciseServer, OpenExercise
 from dojo_page.messages import Tried
 from grader.course.files import write_whole
 from grader.course.hints import next_hint, next_number
@@ -53,7 +53,7 @@ def hover(ls: ExerciseServer, params: types.HoverParams) -> types.Hover | None:
 
 
 def _touched(
-    ls: ExerciseServer, exercise: Exercise, at: types.Range, *, by_lines: bool
+    ls: ExerciseServer, exercise: OpenExercise, at: types.Range, *, by_lines: bool
 ) -> list[tuple[Finding | None, types.Range]]:
     """Return what is shown in a range, or in its lines, and the names of the kata's functions there."""
     names = names_in(exercise.text, exercise.info.entry_points).values()
@@ -68,7 +68,7 @@ def _meet(one: types.Range, other: types.Range, *, by_lines: bool) -> bool:
     return one.start <= other.end and other.start <= one.end
 
 
-def _score(exercise: Exercise) -> str:
+def _score(exercise: OpenExercise) -> str:
     report = exercise.report
     assert report is not None
     name = f"**{exercise.info.name}**"
@@ -80,7 +80,7 @@ def _score(exercise: Exercise) -> str:
     return f"{score}, every check holds." if report.status == "passed" else f"{score}."
 
 
-def _hints(exercise: Exercise) -> str:
+def _hints(exercise: OpenExercise) -> str:
     """Return the hint that was shown last, and which one comes next."""
     number, total = _next_hint(exercise), len(exercise.info.hints)
     more = f"Hint {number} of {total} is one of the code actions." if number else ""
@@ -88,13 +88,13 @@ def _hints(exercise: Exercise) -> str:
     return "\n\n".join(filter(None, [hint, more]))
 
 
-def _next_hint(exercise: Exercise) -> int:
+def _next_hint(exercise: OpenExercise) -> int:
     """Return the number of the next hint; 0 if there is none."""
     info = exercise.info
     return next_number(info, CourseState(exercise.course).kata(info.name)) if info.hints else 0
 
 
-def _snippet(exercise: Exercise) -> str:
+def _snippet(exercise: OpenExercise) -> str:
     """Return the failing call that is shown, as code that makes it."""
     causes = account.causes(exercise.report) if exercise.report else []
     return causes[0].first.snippet if causes else ""
@@ -121,12 +121,12 @@ def code_actions(ls: ExerciseServer, params: types.CodeActionParams) -> list[typ
     ]
 
 
-async def show_hint(ls: ExerciseServer, exercise: Exercise) -> None:
+async def show_hint(ls: ExerciseServer, exercise: OpenExercise) -> None:
     exercise.hint = next_hint(exercise.course, exercise.info, again="")
     ls.say(exercise.hint)
 
 
-async def try_case(ls: ExerciseServer, exercise: Exercise) -> None:
+async def try_case(ls: ExerciseServer, exercise: OpenExercise) -> None:
     """Run the failing call after the text, and show what it gives."""
     info, lines = exercise.info, _snippet(exercise)
     if not lines:
@@ -142,13 +142,13 @@ async def try_case(ls: ExerciseServer, exercise: Exercise) -> None:
             await _open_text(ls, f"{info.name}-case.txt", "\n\n".join(filter(None, parts)))
 
 
-async def open_statement(ls: ExerciseServer, exercise: Exercise) -> None:
+async def open_statement(ls: ExerciseServer, exercise: OpenExercise) -> None:
     versions = Versions(CourseState(exercise.course).folder)
     text = course_statement(exercise.course, exercise.info, versions)
     await _open_text(ls, f"{exercise.info.name}-statement.txt", text)
 
 
-async def open_next(ls: ExerciseServer, exercise: Exercise) -> None:
+async def open_next(ls: ExerciseServer, exercise: OpenExercise) -> None:
     course, found = exercise.course, standings(exercise.course)
     following = next_kata(found, exercise.info.name)
     if following is None or not await _open(ls, course.stub(following), takes_focus=True):
@@ -176,7 +176,7 @@ async def _open(ls: ExerciseServer, file: Path, *, takes_focus: bool = False) ->
     return (await ls.window_show_document_async(params)).success
 
 
-Action = Callable[[ExerciseServer, Exercise], Awaitable[None]]
+Action = Callable[[ExerciseServer, OpenExercise], Awaitable[None]]
 COMMANDS: dict[str, Action] = {
     "grade.hint": show_hint,
     "grade.try": try_case,

@@ -23,7 +23,7 @@ from pygls.uris import to_fs_path
 import grader
 from dojo_editor.lsp.findings import Finding, Span, case_of, findings
 from dojo_page.judges import PAUSE_SECONDS, Judges
-from dojo_page.messages import Terms, Verdict
+from dojo_page.messages import JudgeTerms, Verdict
 from grader.cli.options import GradeOptions
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.files import text_of
@@ -44,7 +44,7 @@ FAULT = "This is our fault, not yours; your file is unchanged."
 
 
 @dataclass
-class Exercise:
+class OpenExercise:
     """The file of a kata that the editor has open, and what was last shown of it."""
 
     uri: str
@@ -76,11 +76,11 @@ class ExerciseServer(LanguageServer):
         super().__init__("grade", grader.__version__, types.TextDocumentSyncKind.Full)
         self.options, self.folder = options, folder
         self.opened: dict[Path, tuple[Course, Judges]] = {}  # by the folder of exercises
-        self.exercises: dict[str, Exercise] = {}  # by URI
+        self.exercises: dict[str, OpenExercise] = {}  # by URI
 
     # --- which file ---
 
-    def find(self, uri: str) -> Exercise | None:
+    def find(self, uri: str) -> OpenExercise | None:
         """Return the exercise that a document is; None if it is none, or its course cannot be read."""
         file = file_of(uri)
         if file is None or file.suffix != ".py":
@@ -95,7 +95,7 @@ class ExerciseServer(LanguageServer):
         except (CourseError, KataError) as error:
             self.say(str(error), types.MessageType.Warning)
             return None
-        return Exercise(uri, info, *found) if found and info and info.track == file.parent.name else None
+        return OpenExercise(uri, info, *found) if found and info and info.track == file.parent.name else None
 
     def _folders(self) -> list[Path]:
         """Return the folders that the editor has open; the current one if it names none."""
@@ -114,22 +114,22 @@ class ExerciseServer(LanguageServer):
             return None
         if exercises not in self.opened:
             course = course.limited_to(self.options.plan) if self.options.plan else course
-            self.opened[exercises] = course, Judges(Terms.of(course, self.options))
+            self.opened[exercises] = course, Judges(JudgeTerms.of(course, self.options))
         return self.opened[exercises]
 
     # --- the verdict ---
 
-    def take(self, exercise: Exercise, version: int | None) -> None:
+    def take(self, exercise: OpenExercise, version: int | None) -> None:
         """Take the text that the editor holds now."""
         text = plain(self.workspace.get_text_document(exercise.uri).source)
         exercise.text, exercise.version = sound(text)[: MAX_BYTES + 1], version
 
-    def check(self, exercise: Exercise, pause: float = 0.0) -> None:
+    def check(self, exercise: OpenExercise, pause: float = 0.0) -> None:
         """Judge the text after a pause, and no longer the one before."""
         exercise.stop()
         exercise.task = asyncio.create_task(self._judge(exercise, pause))
 
-    async def _judge(self, exercise: Exercise, pause: float) -> None:
+    async def _judge(self, exercise: OpenExercise, pause: float) -> None:
         await asyncio.sleep(pause)
         info, typed_at, text = exercise.info, exercise.typed_at, exercise.text
         telling = asyncio.create_task(self._tell_work(f"judging {info.name} …"))
@@ -162,7 +162,7 @@ class ExerciseServer(LanguageServer):
             progress.end(token, types.WorkDoneProgressEnd())
             del progress.tokens[token]
 
-    def _show(self, exercise: Exercise, report: KataReport) -> None:
+    def _show(self, exercise: OpenExercise, report: KataReport) -> None:
         """Show a verdict; a pass is said in words if another verdict was shown before it."""
         before, exercise.report = exercise.report, report
         self.publish(exercise, findings(report, exercise.info, exercise.text))
@@ -176,7 +176,7 @@ class ExerciseServer(LanguageServer):
             ]
             self.say(" ".join(filter(None, words)))
 
-    def publish(self, exercise: Exercise, found: list[Finding]) -> None:
+    def publish(self, exercise: OpenExercise, found: list[Finding]) -> None:
         """Show what was found, in place of what was shown before."""
         exercise.found = [(finding, self._diagnostic(exercise, finding)) for finding in found]
         diagnostics = [diagnostic for _, diagnostic in exercise.found]
@@ -184,7 +184,7 @@ class ExerciseServer(LanguageServer):
             types.PublishDiagnosticsParams(exercise.uri, diagnostics, exercise.version)
         )
 
-    def _diagnostic(self, exercise: Exercise, finding: Finding) -> types.Diagnostic:
+    def _diagnostic(self, exercise: OpenExercise, finding: Finding) -> types.Diagnostic:
         waits = exercise.report is not None and exercise.report.status == "waiting"
         text = first_needed(exercise.course, exercise.info) if waits else ""
         related = [(other, "Or this spot.") for other in finding.others]
@@ -202,7 +202,7 @@ class ExerciseServer(LanguageServer):
             related_information=[types.DiagnosticRelatedInformation(*place) for place in places],
         )
 
-    def range(self, exercise: Exercise, span: Span) -> types.Range:
+    def range(self, exercise: OpenExercise, span: Span) -> types.Range:
         """Return a part of a text in the units of the client."""
         start, end = types.Position(span.line, span.start), types.Position(span.line, span.end)
         lines = exercise.text.split("\n")

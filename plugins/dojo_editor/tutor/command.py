@@ -8,13 +8,13 @@ import sys
 import click
 
 from dojo_page.judges import Judges
-from dojo_page.messages import Terms
+from dojo_page.messages import JudgeTerms
 from grader.cli.options import NO_KATAS, PASSED, GradeOptions
 from grader.course.catalog import Course, CourseError
-from grader.course.syllabus import FILE
+from grader.course.syllabus import SYLLABUS_FILE
 
 MISSING = "The tutor needs the package mcp, which is not installed: pip install 'mcp>=2.3'"
-FORBIDDEN = f'This course allows no assistant: {FILE.as_posix()} says assistants = "none".'
+FORBIDDEN = f'This course allows no assistant: {SYLLABUS_FILE.as_posix()} says assistants = "none".'
 AT_A_TERMINAL = "An assistant starts this command and talks to it; docs/tutor.md says how. Ctrl-C ends it."
 
 
@@ -35,7 +35,7 @@ def run_tutor(course: Course, options: GradeOptions) -> int:
         click.echo(AT_A_TERMINAL, err=True)
 
     async def serve() -> None:
-        judges = Judges(Terms.of(course, options))
+        judges = Judges(JudgeTerms.of(course, options))
         try:
             await Tutor(course, judges).server().run_stdio_async()
         finally:

@@ -13,7 +13,7 @@ from grader.checks.context import Check
 from grader.checks.points import nearness, points_of_check, share_of
 from grader.checks.runner import CheckResult, Failure
 from grader.course.catalog import open_course
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.course.submission import Submission
 from grader.formats import html, summary, terminal
 from grader.grading.session import GraderSettings, open_grader
@@ -27,7 +27,7 @@ def collecting_ring():
     """The report of a ring_attention that is right, and keeps every block."""
     course = open_course(ROOT)
     info = course.kata_info("ring_attention")
-    source = Answers(course, info, "mistakes").source_of("keeps_every_block")
+    source = KnownSolutions(course, info, "mistakes").source_of("keeps_every_block")
     grader, factories = open_grader(course, [info], GraderSettings())
     yield grader.grade(Submission(info, source, "ring_attention.py")).report
     factories.close()

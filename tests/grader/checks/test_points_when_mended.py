@@ -12,7 +12,7 @@ import pytest
 from dojo_authoring.verify.judged import judge_mistake
 from grader.answer_keys.answers import spread
 from grader.course.catalog import Course
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.grading.grader import Grader
 from grader.worker.in_process import LocalStudent
 
@@ -51,7 +51,7 @@ def double_faults(answers):
 @pytest.mark.parametrize("kata", KATAS)
 def test_points_do_not_fall_when_one_of_two_faults_is_mended(kata):
     info = COURSE.katas[kata]
-    prepared, answers = Grader(COURSE, {}).prepare(info), Answers(COURSE, info, "mistakes")
+    prepared, answers = Grader(COURSE, {}).prepare(info), KnownSolutions(COURSE, info, "mistakes")
     fell = []
     for names in double_faults(answers):
 
@@ -71,7 +71,7 @@ def test_points_do_not_fall_when_one_of_two_faults_is_mended(kata):
 @pytest.mark.slow
 def test_two_masks_with_the_same_slip_gain_by_either():
     info = COURSE.katas["padding_mask"]
-    prepared, answers = Grader(COURSE, {}).prepare(info), Answers(COURSE, info, "mistakes")
+    prepared, answers = Grader(COURSE, {}).prepare(info), KnownSolutions(COURSE, info, "mistakes")
 
     def pair(ids, others, pad_id):  # the slip: a padded query may read
         shape = (*ids.shape, others.shape[1])

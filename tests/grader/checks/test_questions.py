@@ -13,7 +13,7 @@ from dojo_authoring.verify.judged import key_entry
 from dojo_authoring.verify.katas import verify_course
 from grader.answer_keys.file import KeyFile, Keyring, write
 from grader.course.catalog import Course, load_file
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.course.submission import parse
 from grader.formats import account, terminal
 from grader.grading.grader import Grader
@@ -76,7 +76,7 @@ class TestPages:
 
     @pytest.mark.parametrize("info", PAGES, ids=lambda info: info.name)
     def test_the_wrong_answers_of_a_row_differ(self, info):
-        known = Answers(COURSE, info, "mistakes")
+        known = KnownSolutions(COURSE, info, "mistakes")
         wrong = {name: vars(known.fresh(name)) for name in known.names}
         for case in COURSE.declaration(info).examples:
             for question, right in answers(info, case["row"]).items():

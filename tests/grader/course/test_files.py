@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from dojo_page.editor import Document
+from dojo_page.editor import EditedText
 from dojo_page.workplace import History
 from dojo_show import command as speak
 from grader.cli.grade import grade
@@ -216,7 +216,7 @@ def test_the_page_saves_through_no_link(own, outside):
     own.stub(info).unlink()
     track.rmdir()
     track.symlink_to(outside)
-    document = Document(own.stub(info))
+    document = EditedText(own.stub(info))
     document.text = "x = 1\n"
     assert not document.save()
     assert document.problem == f"{info.track} is a link, so double.py is not written."

@@ -12,7 +12,7 @@ from dojo_authoring.verify.judged import Records, judge_mistakes
 from dojo_authoring.verify.katas import differs_in_a_worker, outcomes
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
-from grader.course.known_solutions import Answers
+from grader.course.known_solutions import KnownSolutions
 from grader.grading.session import open_grader
 from grader.kinds import KINDS
 
@@ -110,7 +110,7 @@ def test_one_is_named_wherever_the_code_widens(grade, result, name):
 
 def test_only_what_can_show_is_tried():
     def tried(entry_point, **declared):
-        answers = Answers.__new__(Answers)
+        answers = KnownSolutions.__new__(KnownSolutions)
         answers.info = types.SimpleNamespace(entry_points=("entry",))
         answers.reference = types.SimpleNamespace(entry=entry_point)
         answers.tree, answers._edited = ast.parse(""), {}

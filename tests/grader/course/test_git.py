@@ -17,7 +17,7 @@ import grader
 from dojo_classroom.collector import files_below
 from dojo_classroom.times import Commits
 from grader.course import git
-from grader.course.git import Allowance, NoAnswer, Refused, Repository
+from grader.course.git import Allowance, GitRefused, NoAnswer, Repository
 from grader.course.state import CourseState
 from grader.course.stubs import Versions, stub_source
 
@@ -218,7 +218,7 @@ def test_a_name_of_two_lines_borrows_nothing(repository):
     moved = repository.parent / f"x\n{another}"
     moved.parent.mkdir(parents=True)
     repository.rename(moved)
-    with pytest.raises(Refused, match="a name that Git cannot be told"):
+    with pytest.raises(GitRefused, match="a name that Git cannot be told"):
         asked(moved)
 
 
@@ -235,7 +235,7 @@ def test_a_fifo_among_the_objects_is_not_opened(repository, place):
     path = repository / ".git" / "objects" / place
     path.parent.mkdir(exist_ok=True)
     os.mkfifo(path)
-    with pytest.raises(Refused, match="no plain file"):
+    with pytest.raises(GitRefused, match="no plain file"):
         asked(repository)
 
 
@@ -267,16 +267,16 @@ def test_output_is_limited_over_all_questions(repository):
     head = limited.head()
     words = ("ls-tree", "--name-only", head)  # 11 bytes
     assert limited.ask(head, *words) == b"softmax.py\n"
-    with pytest.raises(Refused, match="found too much"):
+    with pytest.raises(GitRefused, match="found too much"):
         limited.ask(head, *words)
-    with pytest.raises(Refused, match="used up"):
+    with pytest.raises(GitRefused, match="used up"):
         limited.head()
 
 
 def test_a_git_that_takes_too_long_is_ended(repository, monkeypatch):
     monkeypatch.setattr(git, "LIMITED", ("/bin/sh", "-c", "exec sleep 600"))
     limited = Repository(repository, Allowance(seconds=0.5))
-    with pytest.raises(Refused, match="took too long"):
+    with pytest.raises(GitRefused, match="took too long"):
         limited.ask(limited.head(), "log")
 
 

@@ -9,7 +9,7 @@ from dojo_authoring.verify import static_checks, time_limit
 from dojo_authoring.verify.judged import Records
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
-from grader.course.known_solutions import Answers, standalone_sources
+from grader.course.known_solutions import KnownSolutions, standalone_sources
 from grader.course.mistake_edits import read_edits
 from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import MistakeOfCourse
@@ -188,7 +188,7 @@ OWN = '''
 
 def test_both_forms_live_side_by_side(course):
     made = course(functions=OWN)
-    answers = Answers(made, made.kata_info("double"), "mistakes")
+    answers = KnownSolutions(made, made.kata_info("double"), "mistakes")
     assert answers.names == ["triples", "takes_the_size"]
     assert [answers.level(name) for name in answers.names] == ["crude", "ordinary"]
     assert [answers.text(name) for name in answers.names] == [
@@ -205,7 +205,7 @@ def test_a_name_in_both_files_is_an_error_with_both_places(course):
     info = both.kata_info("double")
     said = "mistakes.edits:1: `triples`: the name is taken by the mistake in mistakes.py:1; rename one."
     with pytest.raises(KataError, match=f"^{re.escape(said)}$"):
-        Answers(both, info, "mistakes")
+        KnownSolutions(both, info, "mistakes")
     assert said in static_checks.gaps_of_answers(both, info)
 
 
@@ -230,7 +230,7 @@ def test_an_entry_point_that_an_edit_takes_away_is_named(course):
     made = course("[a]\nText.\n- def double(\n+ def other(\n")
     said = "mistakes.edits:1: `a`: the changed reference has no `double` any more."
     with pytest.raises(KataError, match=f"^{re.escape(said)}$"):
-        Answers(made, made.kata_info("double"), "mistakes").fresh("a")
+        KnownSolutions(made, made.kata_info("double"), "mistakes").fresh("a")
 
 
 CALLS = """[is_one_more]
@@ -244,7 +244,7 @@ One is added to the right answer.
 
 def test_a_whole_function_may_call_the_reference(course):
     made = course(CALLS)
-    answers = Answers(made, made.kata_info("double"), "mistakes")
+    answers = KnownSolutions(made, made.kata_info("double"), "mistakes")
     assert answers.fresh("is_one_more").double(2) == 5
     module = {}
     exec(answers.source_of("is_one_more"), module)
@@ -260,7 +260,7 @@ def test_a_file_of_its_own_is_the_changed_reference(course):
 
 def test_an_edit_of_the_course_keeps_nothing_from_call_to_call_of_another_load(course):
     made = course("[keeps]\nText.\n- x + x\n+ SEEN.setdefault(0, x)\n\n+ SEEN = {}\n")
-    answers = Answers(made, made.kata_info("double"), "mistakes")
+    answers = KnownSolutions(made, made.kata_info("double"), "mistakes")
     first = answers.fresh("keeps")
     assert [first.double(1), first.double(2), answers.fresh("keeps").double(3)] == [1, 1, 3]
 
@@ -268,7 +268,7 @@ def test_an_edit_of_the_course_keeps_nothing_from_call_to_call_of_another_load(c
 def test_an_error_in_an_edit_has_its_line_in_the_changed_reference(course):
     made = course("[asks]\nText.\n- x + x\n+ asb(x)\n")
     prepared = Grader(made, {}).prepare(made.kata_info("double"))
-    answers = Answers(made, prepared.info, "mistakes")
+    answers = KnownSolutions(made, prepared.info, "mistakes")
     mistake = MistakeOfCourse(answers, "asks", prepared)
     check = prepared.checks[0]
     assert mistake.outcome(check, check.cases[0]).status == "error"
@@ -310,8 +310,8 @@ def test_what_was_judged_is_void_once_an_edit_changes(course):
 def test_an_edit_that_never_ends_is_named_with_its_line(course, monkeypatch):
     made = course("\n# A comment.\n\n[waits]\nText.\n- return x + x\n+ while True:\n+     x = x + 0\n")
     info = made.kata_info("double")
-    answer = Answers(made, info, "mistakes").fresh("waits")
-    monkeypatch.setattr(time_limit, "LONGEST", 0.1)
+    answer = KnownSolutions(made, info, "mistakes").fresh("waits")
+    monkeypatch.setattr(time_limit, "LONGEST_STEP", 0.1)
     said = pytest.raises(time_limit.TookTooLong, match=r"mistakes\.edits:3: this has run for 0\.1 seconds")
     with said, time_limit.limited_time(made, info):
         answer.double(1)

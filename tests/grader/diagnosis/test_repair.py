@@ -11,7 +11,7 @@ from grader.course.submission import parse
 from grader.diagnosis import repair
 from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch
 from grader.diagnosis.search_options import SearchOptions
-from grader.edits.candidates import Sources, Trace, distances, place_of_edit, ranked
+from grader.edits.candidates import CallTrace, Sources, distances, place_of_edit, ranked
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, html, lines, summary, terminal
@@ -129,7 +129,7 @@ CUT = "def f(x):\n    sorted_x = x.sort()\n    {}return x < last"
 def test_what_a_slip_leaves_out_is_among_the_edits(code, wrong, right):
     tree = ast.parse(code.format(wrong))
     sources = Sources(tree)
-    edits = {sources.of(edit) for edit in ranked(tree, "torch", Trace())}
+    edits = {sources.of(edit) for edit in ranked(tree, "torch", CallTrace())}
     assert ast.unparse(ast.parse(code.format(right))) in edits
 
 
@@ -140,7 +140,7 @@ KEYS = "def f(x, weights):\n    return x @ weights['q'] + {}"
 def edits_of(code, **trace):
     tree = ast.parse(code)
     sources = Sources(tree)
-    return {sources.of(edit) for edit in ranked(tree, "numpy", Trace(**trace))}
+    return {sources.of(edit) for edit in ranked(tree, "numpy", CallTrace(**trace))}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def edits_of(code, **trace):
 def test_a_name_that_is_not_bound_is_bound_and_nothing_else_is_tried(code, unbound, right):
     tree = ast.parse(code.format(""))
     sources = Sources(tree)
-    edits = {sources.of(edit) for edit in ranked(tree, "torch", Trace(unbound=unbound))}
+    edits = {sources.of(edit) for edit in ranked(tree, "torch", CallTrace(unbound=unbound))}
     assert ast.unparse(ast.parse(code.format(right))) in edits
     assert not any("x = x - 1" in edit or "sorted_x = x\n" in edit for edit in edits)
 
@@ -163,7 +163,7 @@ def test_a_value_that_is_overwritten_before_it_is_read_comes_early():
     tree = ast.parse(
         "def f(x, mask):\n    scores = x * 2\n    if x:\n        scores = ~mask\n    return scores"
     )
-    early = map(Sources(tree).of, islice(ranked(tree, "numpy", Trace()), 250))
+    early = map(Sources(tree).of, islice(ranked(tree, "numpy", CallTrace()), 250))
     assert any("np.where(~mask, scores, -np.inf)" in source for source in early)
 
 
@@ -222,7 +222,7 @@ def f(x):
 def test_a_statement_is_written_anew_as_the_whole_file_would_be():
     tree = ast.parse(BRANCHES)
     sources = Sources(tree)
-    edits = list(ranked(tree, "numpy", Trace()))
+    edits = list(ranked(tree, "numpy", CallTrace()))
     assert [sources.of(edit) for edit in edits] == [edit.source(tree) for edit in edits]
 
 
@@ -254,7 +254,7 @@ def test_a_statement_before_a_return_is_no_missing_return():
 
 def test_brackets_are_put_elsewhere():
     tree = ast.parse("def f(gamma, x, mean, spread):\n    return gamma * x - mean / spread, x + y + z\n")
-    edits = list(ranked(tree, "numpy", Trace()))
+    edits = list(ranked(tree, "numpy", CallTrace()))
     right = next(edit for edit in edits if "gamma * ((x - mean) / spread)" in edit.source(tree))
     place = place_of_edit(right)
     assert (place.line, place.kind) == (2, "where brackets stand")

@@ -8,7 +8,7 @@ import pytest
 
 from grader import expect
 from grader.drawing import svg, text
-from grader.grading.pictures import MOST, pictures_of
+from grader.grading.pictures import LARGEST_SIDE, pictures_of
 from grader.grading.report_builder import place_of
 from grader.report import Panel, Picture, Place
 from grader.values.comparison import Tolerance, first_difference
@@ -61,7 +61,7 @@ def test_of_a_large_matrix_a_window_around_the_first_wrong_entry_is_kept():
     got = due.copy()
     got[70, 90] = 1
     found = picture(due, got)
-    assert len(found.rows) == len(found.columns) == MOST
+    assert len(found.rows) == len(found.columns) == LARGEST_SIDE
     assert found.caption == "result[54:86, 68:100]"
     assert "70" in found.rows
     assert max(map(len, drawn(found))) <= 80
@@ -217,7 +217,7 @@ def test_of_many_frequencies_those_around_the_first_wrong_one_are_drawn():
     hits, shares = [10] * 100, [0.01] * 100
     hits[70], hits[71] = 20, 0
     found = refused(lambda: expect.frequencies(hits, 1000, shares, chance=0.5)).picture
-    assert len(found.columns) == len(found.low) == MOST
+    assert len(found.columns) == len(found.low) == LARGEST_SIDE
     assert found.columns[found.wrong[0][1]] == "outcome 70"
 
 
@@ -244,8 +244,8 @@ def test_curves_are_drawn_on_one_scale_with_crosses_and_the_ends_of_both_axes():
 def test_a_long_curve_keeps_its_ends_and_its_wrong_end():
     losses = [2.0 / (n + 1) for n in range(40)]
     found = expect.curve("loss", [1.6] * 40, losses, range(40), wrong=[39], titles=("log 5", "loss"))
-    assert (len(found.columns), found.columns[0], found.columns[-1]) == (MOST, "0", "39")
-    assert found.wrong == ((0, MOST - 1),)
+    assert (len(found.columns), found.columns[0], found.columns[-1]) == (LARGEST_SIDE, "0", "39")
+    assert found.wrong == ((0, LARGEST_SIDE - 1),)
 
 
 @pytest.mark.parametrize("values", [[math.nan, 1.0], [math.inf, -1.0], [0.0, 0.0]])

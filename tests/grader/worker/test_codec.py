@@ -16,7 +16,7 @@ from grader.values.arrays import laid_out
 from grader.worker.protocol import codec
 from grader.worker.protocol.codec import (
     DTYPES,
-    FILE,
+    FILE_LIMITS,
     MAX_DEPTH,
     MAX_KEY,
     Callback,
@@ -306,8 +306,8 @@ def encoded_without_limits(message, monkeypatch):
 
 def test_files_of_the_grader_may_hold_more():
     value = [[0] * 200_000, np.zeros(2**21, np.int8)]
-    header, buffers = encode({"value": value}, FILE)
-    got = decode(header, bytearray(b"".join(buffers)), limits=FILE)["value"]
+    header, buffers = encode({"value": value}, FILE_LIMITS)
+    got = decode(header, bytearray(b"".join(buffers)), limits=FILE_LIMITS)["value"]
     assert (len(got[0]), len(got[1])) == (200_000, 2**21)
 
 

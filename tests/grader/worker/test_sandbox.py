@@ -33,7 +33,7 @@ from grader.worker.child.sandbox import (
 from grader.worker.client import RemoteStudent
 from grader.worker.fork_server import ForkServer
 from grader.worker.protocol import system_calls, terms
-from grader.worker.protocol.terms import Terms, read_terms
+from grader.worker.protocol.terms import SandboxTerms, read_terms
 from grader.worker.scratch import make_folder, remove_folder
 
 LINUX = pytest.mark.skipif(not system_calls.LINUX, reason="a sandbox of Linux")
@@ -316,7 +316,7 @@ def test_the_sandbox_of_a_numpy_worker_is_not_opened_for_cuda():
 
 
 def test_terms_travel():
-    terms = Terms("cuda", ("limits",), "/tmp/ü")
+    terms = SandboxTerms("cuda", ("limits",), "/tmp/ü")
     assert read_terms(terms.message()) == terms
 
 
@@ -325,7 +325,7 @@ def test_a_kernel_with_nothing_is_a_plain_process_and_said_to_be(monkeypatch):
     monkeypatch.setattr(seccomp, "available", lambda: False)
     monkeypatch.setattr(limits, "restrict", lambda *_, **__: False)
     apply._version.cache_clear()
-    held = apply.lock_in(Terms())
+    held = apply.lock_in(SandboxTerms())
     apply._version.cache_clear()
     assert held == vars(Isolation()), "what a worker sends has the fields of the report's Isolation"
 
@@ -339,7 +339,7 @@ def test_a_container_that_forbids_the_sandbox_is_said_to_have_none(monkeypatch):
     monkeypatch.setattr(seccomp, "restrict", refuse)
     monkeypatch.setattr(limits, "restrict", lambda *_, **__: True)
     apply._version.cache_clear()
-    held = apply.lock_in(Terms())
+    held = apply.lock_in(SandboxTerms())
     apply._version.cache_clear()
     assert held == vars(Isolation(limits=True))
 

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from dojo_authoring.verify.on_device import DeviceVerdict, Difference, KataOnDevice, judge_on_device  # noqa: E402
+from dojo_authoring.verify.on_device import DeviceDifference, DeviceVerdict, KataOnDevice, judge_on_device  # noqa: E402
 from grader.course.catalog import Course  # noqa: E402 - torch first
 from grader.worker.child import fake_device  # noqa: E402 - torch first
 from grader.worker.child.on_fake_device import call_on_device  # noqa: E402 - torch first
@@ -90,8 +90,8 @@ def test_the_page_lists_every_difference(compared):
 
 def test_a_difference_of_code_that_the_pretended_device_refuses_is_foretold():
     refused = DeviceVerdict(frozenset({"stays_on_the_device"}), 900)
-    assert Difference("one", refused, ALL_CHECKS).is_foretold
-    assert not Difference("one", DeviceVerdict(frozenset(), 1000), ALL_CHECKS).is_foretold
+    assert DeviceDifference("one", refused, ALL_CHECKS).is_foretold
+    assert not DeviceDifference("one", DeviceVerdict(frozenset(), 1000), ALL_CHECKS).is_foretold
 
 
 def test_equal_verdicts_are_no_difference():

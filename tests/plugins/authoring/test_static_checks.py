@@ -238,7 +238,7 @@ def verified(tmp_path_factory):
     for name, fault in FAULTS.items():
         write_files(root, faulty(name, *fault))
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
-        patch.setattr(time_limit, "LONGEST", 1.5)
+        patch.setattr(time_limit, "LONGEST_STEP", 1.5)
         assert verify_course(Course(root), ()) == 1
     return out.getvalue()
 

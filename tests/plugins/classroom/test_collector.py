@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from dojo_classroom.collector import Collector, Stub, answers_in, stubs_of
-from dojo_classroom.platform_filenames import KataNames, StudentName, kata_at, owner
+from dojo_classroom.platform_filenames import KnownNames, StudentName, kata_at, owner
 from dojo_classroom.roster import (
     Identities,
     Member,
@@ -25,7 +25,7 @@ from grader.course.submission import SubmissionRejected, Unreadable
 from grader.reading.shape import text_digest
 
 OF_BOB = "Bob_4711_assignsubmission_file_"
-NAMES = KataNames(["softmax", "top_p", "decoder_block", "debug_decoder_block"])
+NAMES = KnownNames(["softmax", "top_p", "decoder_block", "debug_decoder_block"])
 
 
 def collected(path):
@@ -277,7 +277,7 @@ def chosen(folder, course):
     """The places of the files that are graded by kata, and the files that answer nothing."""
     collector = Collector(folder)
     ((_, files),) = collector.students()
-    found = answers_in(files, KataNames(course.katas), stubs_of(course.katas, {}), collector.handed_out)
+    found = answers_in(files, KnownNames(course.katas), stubs_of(course.katas, {}), collector.handed_out)
     return {file.kata: "/".join(file.place) for file in found.files}, found.unrecognised
 
 
@@ -401,7 +401,7 @@ def test_in_a_course_of_notebooks_the_cells_answer_and_the_courses_own_files_do_
     write(tmp_path, BESIDE | {MANIFEST: json.dumps({"version": 1, "files": listed})})
     for folder in (tmp_path, tmp_path / "submitted"):
         assert chosen(folder, tiny_course) == (expected, [])
-        Collector(folder).require_one_student_each(KataNames(tiny_course.katas), lambda _: False)
+        Collector(folder).require_one_student_each(KnownNames(tiny_course.katas), lambda _: False)
 
 
 def test_of_two_files_the_last_is_graded_and_the_other_reported(tmp_path, write):

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 from dojo_editor.tutor import command
 from dojo_page.judges import Judges
-from dojo_page.messages import Terms
+from dojo_page.messages import JudgeTerms
 from grader.cli.grade import grade
 from grader.cli.options import GradeOptions
 from grader.course.catalog import Course
@@ -210,7 +210,7 @@ def test_the_server_opens_no_solution_and_no_key(course):
             opened.append(os.fsdecode(arguments[0]))
 
     async def work():
-        judges = Judges(Terms.of(course, GradeOptions()))
+        judges = Judges(JudgeTerms.of(course, GradeOptions()))
         tutor = server.Tutor(course, judges)
         try:
             for tool in (tutor.read_statement, tutor.judge, tutor.next_hint, tutor.judge):

@@ -11,7 +11,14 @@ from dojo_notebooks.notebook import STUB, importlib, to_markdown, with_solution,
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
-from grader.course.submission import LARGEST, SubmissionRejected, Unreadable, cell_of, katas_in, read_bytes
+from grader.course.submission import (
+    LARGEST_NOTEBOOK,
+    SubmissionRejected,
+    Unreadable,
+    cell_of,
+    katas_in,
+    read_bytes,
+)
 from grader.formats import html
 from grader.reading.cells import code_of, katas_asked
 from grader.report import CheckReport, KataReport, Mistake
@@ -47,7 +54,7 @@ EMPTY = f"def double(x):\n    {STUB}"
 
 def answer_of(path, kata):
     """Return the code of the cell of a notebook that answers a kata."""
-    return cell_of(read_bytes(path, path.name, LARGEST, "a notebook"), path.name, kata)
+    return cell_of(read_bytes(path, path.name, LARGEST_NOTEBOOK, "a notebook"), path.name, kata)
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,13 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from dojo_page import editor, messages, questions
-from dojo_page.editor import Document
+from dojo_page.editor import EditedText
 from dojo_page.judges import ENDED, JudgeProcess, Judges, end
 from dojo_page.jupyter import TOKEN, setup
-from dojo_page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
+from dojo_page.messages import Dropped, Grade, Inbox, JudgeTerms, Tried, Try, Verdict
 from dojo_page.server import POLICY, Address, Guard, free_address
 from dojo_page.statement_view import MARKDOWN, rendered
-from dojo_page.workplace import MOST, History
+from dojo_page.workplace import MOST_VERSIONS, History
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
 
@@ -54,7 +54,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def document(tmp_path, data=b"x = 1\n"):
     path = tmp_path / "double.py"
     path.write_bytes(data)
-    return Document(path)
+    return EditedText(path)
 
 
 def test_what_is_typed_is_in_the_file_once_it_is_saved(tmp_path):
@@ -126,7 +126,7 @@ def test_line_ends_stay_as_they_were(tmp_path):
             "is not encoded as UTF-8; save it as UTF-8 to edit it here.",
         ),
         (
-            lambda path: path.write_text("x" * (editor.LONGEST + 1)),
+            lambda path: path.write_text("x" * (editor.LONGEST_TEXT + 1)),
             "has more than 131072 characters; edit it elsewhere.",
         ),
         (lambda path: path.mkdir(), "is a folder."),
@@ -137,7 +137,7 @@ def test_line_ends_stay_as_they_were(tmp_path):
 def test_what_cannot_be_edited_is_said_and_stays(tmp_path, make, problem):
     path = tmp_path / "double.py"
     make(path)
-    file = Document(path)
+    file = EditedText(path)
     assert file.problem == f"double.py {problem}"
     assert file.text == ""
     before = os.lstat(path)
@@ -180,9 +180,11 @@ def test_each_judged_version_is_kept_once_and_old_ones_go(tmp_path):
     history.add(judged("x = 1"), "x = 1")
     history.add(judged("x = 1"), "x = 2")  # saved while it was judged
     assert [(one.source, one.score, one.max_score) for one in history.versions()] == [("x = 1", 100, 1000)]
-    for number in range(MOST + 5):
+    for number in range(MOST_VERSIONS + 5):
         history.add(judged(str(number)), str(number))
-    assert [one.source for one in history.versions()] == [str(number) for number in range(5, MOST + 5)]
+    assert [one.source for one in history.versions()] == [
+        str(number) for number in range(5, MOST_VERSIONS + 5)
+    ]
 
 
 @pytest.mark.parametrize("data", [b"", b"[1]", b"{", b'[{"when": "x"}]', b"\xff"])
@@ -218,9 +220,9 @@ def test_what_a_search_has_found_is_underlined_too():
 
 def test_a_line_without_columns_is_underlined_whole_and_one_that_is_gone_is_not():
     marks = [
-        editor.Mark(Place(1, "  x"), "a"),
-        editor.Mark(Place(9, "y"), "b"),
-        editor.Mark(Place(2, ""), "c"),
+        editor.MarkedRange(Place(1, "  x"), "a"),
+        editor.MarkedRange(Place(9, "y"), "b"),
+        editor.MarkedRange(Place(2, ""), "c"),
     ]
     assert editor.decorations("  x = 1\n\n", marks) == [
         {"kind": "mark", "from": 2, "to": 7, "class": "in-question"}
@@ -555,7 +557,7 @@ def test_in_wsl_the_address_is_one_that_windows_forwards(monkeypatch):
 @contextmanager
 def judge(course, **terms):
     """Yield `ask`, which sends questions to a judge and returns the last answer to each."""
-    terms = Terms(str(course.root), str(course.exercises), "numpy", **terms)
+    terms = JudgeTerms(str(course.root), str(course.exercises), "numpy", **terms)
     command = [sys.executable, "-P", "-m", "dojo_page.judge", msgspec.json.encode(terms).decode()]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -657,7 +659,7 @@ def test_the_end_of_the_questions_is_told_from_a_question_that_is_cut():
 
 @pytest.mark.slow
 def test_a_judge_that_is_killed_is_started_again(tiny_course):
-    terms = Terms(str(tiny_course.root), str(tiny_course.exercises), "numpy")
+    terms = JudgeTerms(str(tiny_course.root), str(tiny_course.exercises), "numpy")
 
     async def last(answers):
         async with aclosing(answers):
@@ -683,7 +685,7 @@ def test_a_judge_that_does_not_end_with_its_input_is_ended(tiny_course):
     async def work():
         command = [sys.executable, "-c", "print(flush=True); import time; time.sleep(60)"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        judge = JudgeProcess(Terms(str(tiny_course.root), str(tiny_course.exercises), "numpy"))
+        judge = JudgeProcess(JudgeTerms(str(tiny_course.root), str(tiny_course.exercises), "numpy"))
         judge.process = await asyncio.create_subprocess_exec(*command, **pipes, start_new_session=True)
         await judge.process.stdout.readline()
         judge.process.stdin.close()
@@ -695,7 +697,7 @@ def test_a_judge_that_does_not_end_with_its_input_is_ended(tiny_course):
 
 @pytest.mark.slow
 def test_a_text_is_written_by_a_process_of_its_own():
-    terms = Terms(str(ROOT), str(ROOT / "exercises"), "numpy")
+    terms = JudgeTerms(str(ROOT), str(ROOT / "exercises"), "numpy")
 
     async def work():
         judges = Judges(terms)
@@ -751,5 +753,5 @@ def test_terms_hold_absolute_paths(tiny_course, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
     from grader.cli.options import GradeOptions
 
-    terms = Terms.of(Course(tiny_course.root), GradeOptions(no_search=True))
+    terms = JudgeTerms.of(Course(tiny_course.root), GradeOptions(no_search=True))
     assert (terms.root, terms.search, terms.key) == (str(tiny_course.root), 0.0, None)

@@ -23,7 +23,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from dojo_page.editor import LONGEST
+from dojo_page.editor import LONGEST_TEXT
 from grader.course.catalog import Course
 from grader.course.state import CourseState
 
@@ -1183,7 +1183,7 @@ def test_a_pasted_text_of_ten_megabytes_costs_nothing(visit, course):
         "document.querySelector('.editor .cm-content').dispatchEvent(event)"
     )
     browser.execute_script(paste)
-    refused = f"Not pasted: a file here has at most {LONGEST} characters."
+    refused = f"Not pasted: a file here has at most {LONGEST_TEXT} characters."
     wait(browser, lambda b: refused in b.find_element(By.CSS_SELECTOR, ".q-notification").text)
     press(browser, Keys.CONTROL + Keys.END, "# y")
     wait(browser, lambda _: file.read_text() == source.replace(BODY, WRONG) + "# y")

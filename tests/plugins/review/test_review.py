@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from dojo_review import faults, schedule
 from dojo_review.faults import choose, faults_in, suitable
 from dojo_review.review import case_lines, hint_of, listing
-from dojo_review.schedule import DAYS, Outcome, calendar, in_words
+from dojo_review.schedule import DAYS, ReviewOutcome, calendar, in_words
 from dojo_review.versions import tell_apart
 from grader.cli.grade import grade
 from grader.course.catalog import Course
@@ -157,13 +157,19 @@ def test_an_answer_without_a_fitting_fault_has_none(softmax):
 
 def test_a_kata_comes_after_1_3_7_and_21_days(mine):
     assert [due.day for due in calendar(mine, TODAY)] == [TODAY]
-    days = [schedule.record(mine, "softmax", Outcome.CASE, TODAY) for _ in range(4)]
+    days = [schedule.record(mine, "softmax", ReviewOutcome.CASE, TODAY) for _ in range(4)]
     assert days == [*(TODAY + timedelta(days=number) for number in DAYS[1:]), None]
     assert [due.day for due in calendar(mine, TODAY)] == [None]
 
 
 @pytest.mark.parametrize(
-    ("outcome", "days"), [(Outcome.AT_ONCE, 21), (Outcome.CASE, 7), (Outcome.HINT, 3), (Outcome.MISSED, 1)]
+    ("outcome", "days"),
+    [
+        (ReviewOutcome.AT_ONCE, 21),
+        (ReviewOutcome.CASE, 7),
+        (ReviewOutcome.HINT, 3),
+        (ReviewOutcome.MISSED, 1),
+    ],
 )
 def test_the_outcome_sets_the_next_day(mine, outcome, days):
     CourseState(mine).change("softmax", reviews=1, review_on=TODAY.isoformat())
@@ -173,7 +179,7 @@ def test_the_outcome_sets_the_next_day(mine, outcome, days):
 def test_what_was_not_found_comes_first(mine):
     for name in ("causal_mask", "layer_norm"):
         CourseState(mine).change(name, passed=True, passed_on=days_ago(9))
-    CourseState(mine).change("layer_norm", review_on=days_ago(0), reviewed=str(Outcome.MISSED))
+    CourseState(mine).change("layer_norm", review_on=days_ago(0), reviewed=str(ReviewOutcome.MISSED))
     assert [due.info.name for due in calendar(mine, TODAY)] == ["layer_norm", "causal_mask", "softmax"]
 
 

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from dojo_review.faults import Fault
 from dojo_review.law_command import drawn_in, told
 from dojo_review.laws import (
+    AnswerVersion,
     JudgedLaw,
     Judgement,
-    Version,
     WrittenLaw,
     _in_any_order,
     functions_of,
@@ -186,8 +186,8 @@ def test_a_fault_that_is_caught_once_is_said_to_be_no_catch():
 
 
 def test_right_versions_are_asked_as_often_as_wrong_ones_in_any_order():
-    right = [Version("own"), Version("rounded")]
-    wrong = [Version(f"wrong {number}", FAULT) for number in range(7)]
+    right = [AnswerVersion("own"), AnswerVersion("rounded")]
+    wrong = [AnswerVersion(f"wrong {number}", FAULT) for number in range(7)]
     orders = [_in_any_order(right + wrong) for _ in range(20)]
     for order in orders:
         assert (order[0], order[-1]) == (right[0], right[0])
@@ -257,7 +257,7 @@ def test_the_versions_are_right_or_have_one_fault_each(opened):
     opened("softmax", softmax_law("softmax"))
     versions = opened.versions["softmax"]
     own = versions[0]
-    assert own == Version(own.source)
+    assert own == AnswerVersion(own.source)
     assert versions[1].source.startswith(own.source)  # and rounds differently
     assert "_rounded(softmax)" in versions[1].source
     wrong = [version for version in versions if version.fault]

@@ -16,7 +16,7 @@ from dojo_show.answers import Answers
 from dojo_show.command import _likeliest
 from dojo_show.demonstration import open_demonstration, read_recording, reference_students, speech_in
 from dojo_show.sections import Section
-from dojo_show.speech import DIGITS, Calls, Silent, Token, Wish, prompt_of, section_of, text_of
+from dojo_show.speech import DIGITS, Silent, StudentCalls, Token, Wish, prompt_of, section_of, text_of
 from grader.cli.grade import grade as command
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
@@ -54,7 +54,7 @@ def writer(references):
 
     def of(**others):
         students = {**references, **others}
-        return SPEECH.writer(Calls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
+        return SPEECH.writer(StudentCalls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
 
     return of
 
@@ -179,7 +179,7 @@ def test_a_section_holds_the_weights_as_digits():
 def torch_writer(references):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     students = references | reference_students(Course(ROOT), SPEECH.more)
-    return SPEECH.writer(Calls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
+    return SPEECH.writer(StudentCalls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
 
 
 @pytest.mark.parametrize("way", SPEECH.ways)
@@ -191,7 +191,7 @@ def test_other_ways_write_the_same(torch_writer, way):
 def test_public_styles_write_the_same(references, way, file):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     students = references | {file.parent.name: student(file.read_text())}
-    own = SPEECH.writer(Calls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
+    own = SPEECH.writer(StudentCalls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
     assert text(own, SPEECH.prompt, way=way) == RECORDED["text"]
 
 
@@ -216,7 +216,7 @@ def test_settings_choose_among_the_tokens(torch_writer):
 def test_a_cache_that_cannot_be_made_stops_the_text(references):
     made = student("class KVCache:\n    def __init__(self): raise RuntimeError('none')\n")
     students = references | {"kv_cache": made}
-    own = SPEECH.writer(Calls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
+    own = SPEECH.writer(StudentCalls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
     with pytest.raises(Silent) as stopped:
         text(own, "The shy", way="cache")
     assert str(stopped.value) == "cached_attention stopped the text. RuntimeError: none"

@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.worker.child.sandbox import allowed_paths, hardening, landlock, limits, seccomp
 from grader.worker.protocol import system_calls
-from grader.worker.protocol.terms import Terms
+from grader.worker.protocol.terms import SandboxTerms
 
 
 def prepare(wanted: tuple[str, ...]) -> None:
@@ -33,7 +33,7 @@ def prepare(wanted: tuple[str, ...]) -> None:
         seccomp.prepared(gpu=False)
 
 
-def lock_in(terms: Terms) -> dict[str, Any]:
+def lock_in(terms: SandboxTerms) -> dict[str, Any]:
     """Apply the layers that a worker does not inherit, as far as the kernel has them. Return the protections
     in force, as the fields of `grader.report.Isolation`."""
     limited = "limits" in terms.layers and limits.restrict(terms.memory, gpu=terms.gpu)
@@ -42,7 +42,7 @@ def lock_in(terms: Terms) -> dict[str, Any]:
     return {"process": True, "landlock_abi": abi, "seccomp": filtered, "limits": limited, "gpu": terms.gpu}
 
 
-def _apply_landlock(terms: Terms) -> int:
+def _apply_landlock(terms: SandboxTerms) -> int:
     """Restrict the worker by Landlock; return the version that is in force, or 0 if there is none."""
     abi = _version()
     if abi:

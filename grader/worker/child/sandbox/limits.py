@@ -12,7 +12,7 @@ from functools import cache
 from grader.worker.protocol import system_calls
 from grader.worker.protocol.terms import MEMORY
 
-FILE = 16 * 2**20  # bytes of one file
+LARGEST_FILE = 16 * 2**20  # bytes of one file
 DESCRIPTORS = 256
 SECONDS = 300  # of CPU time, so that a worker ends even if its grader was stopped
 
@@ -24,7 +24,9 @@ def prepare() -> None:
     import resource as r
 
     inherited()
-    _set({r.RLIMIT_FSIZE: FILE, r.RLIMIT_CORE: 0, r.RLIMIT_NOFILE: DESCRIPTORS, r.RLIMIT_CPU: SECONDS})
+    _set(
+        {r.RLIMIT_FSIZE: LARGEST_FILE, r.RLIMIT_CORE: 0, r.RLIMIT_NOFILE: DESCRIPTORS, r.RLIMIT_CPU: SECONDS}
+    )
     if "linux" in sys.platform:
         _set({r.RLIMIT_SIGPENDING: 0})  # waiting signals are counted over all processes of a user
 
