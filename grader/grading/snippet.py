@@ -166,7 +166,7 @@ def item_of(failure: Failure, call: Call) -> int | None:
 
 def place_in(call: Call, found: Difference) -> str | None:
     """Return where in what a call returned the first unequal entry is, as code after the name of the result;
-    None if it is none of the entries that the call returned, but made of them."""
+    None if it is none of the entries that the call returned, but made of them, or may be several."""
     if found.arrays is not None:
         _, have, wrong = found.arrays
         at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape)) if wrong.ndim else ()
@@ -179,7 +179,8 @@ def place_in(call: Call, found: Difference) -> str | None:
     keys: list[Any] = list(call.value) if isinstance(call.value, dict) else []
     keys = list(range(len(call.value))) if isinstance(call.value, list | tuple) else keys
     places = (path, *(f"[{key!r}]{path}" for key in keys))
-    return next((place for place in places if _is_at(call.value, place, found)), None)
+    fitting = [place for place in places if _is_at(call.value, place, found)]
+    return fitting[0] if fitting[:1] == [path] or len(fitting) == 1 else None
 
 
 def _index_of(have: Any, at: tuple[int, ...], array: Any) -> list[int] | None:

@@ -8,6 +8,7 @@ from grader.checks.context import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.report_builder import as_check
 from grader.kata import Kata
+from grader.values.comparison import Difference
 from grader.worker.calls import Call
 from grader.worker.protocol.codec import Handle
 from grader.worker.proxies import RemoteObject
@@ -55,3 +56,18 @@ def test_arguments_go_by_the_names_of_their_parameters(args, shown, values):
 
 def test_keyword_arguments_say_both_names():
     assert call_shown(q=ONE, k=-1) == ("attend(q=q, k=-1)", ["q"])
+
+
+def came(value, expected, got, where):
+    """What a report says of a difference of types or shapes in what a call returned."""
+    difference = Difference("shape", lambda: (expected, got), where)
+    plan = Check("holds", "It holds.", 100, [case := Case(0, {})], lambda *_: None, None)
+    failure = Failure(case, "failed", "", difference, [Call("attend", [], {}, value)])
+    return as_check(CheckResult(plan, [failure]), KATA, None, source=SOURCE).came
+
+
+def test_a_part_that_looks_like_another_one_has_the_name_that_the_kata_gives_it():
+    none, one = np.zeros(0, np.int64), np.ones(1, np.int64)
+    texts = "int64 (1): [1]", "int64 (0): []"
+    assert came((one, none), *texts, "accepted").startswith("result[1]: int64 (0): [], expected int64 (1)")
+    assert came((none, none), *texts, "accepted").startswith("accepted: int64 (0): [], expected int64 (1)")
