@@ -46,9 +46,9 @@ from grader.worker.in_process import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[1]
 CAME = re.compile(r"result((?:\[[^][]*\])*): (.*), expected (.*)", re.DOTALL)
-#: A mistake that keeps what its first call computed, for all later calls of the same shapes. No check of
+#: Mistakes that keep what their first call computed, for all later calls of the same shapes. No check of
 #: repeated calls sees that, and the call that a report shows is right by itself: it needs the call before.
-NEEDS_THE_CALL_BEFORE = {"keeps_the_statistics_of_an_earlier_call"}
+NEEDS_THE_CALL_BEFORE = {"keeps_the_statistics_of_an_earlier_call", "keeps_the_smoothed_targets"}
 
 
 @dataclass

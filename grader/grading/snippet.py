@@ -180,7 +180,7 @@ def place_in(call: Call, found: Difference) -> str | None:
     keys = list(range(len(call.value))) if isinstance(call.value, list | tuple) else keys
     places = (path, *(f"[{key!r}]{path}" for key in keys))
     fitting = [place for place in places if _is_at(call.value, place, found)]
-    return fitting[0] if fitting[:1] == [path] or len(fitting) == 1 else None
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _index_of(have: Any, at: tuple[int, ...], array: Any) -> list[int] | None:

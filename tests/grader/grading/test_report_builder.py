@@ -71,3 +71,5 @@ def test_a_part_that_looks_like_another_one_has_the_name_that_the_kata_gives_it(
     texts = "int64 (1): [1]", "int64 (0): []"
     assert came((one, none), *texts, "accepted").startswith("result[1]: int64 (0): [], expected int64 (1)")
     assert came((none, none), *texts, "accepted").startswith("accepted: int64 (0): [], expected int64 (1)")
+    texts_and_ends = [[[2], [1]], [1, 3]]  # `result[1][0]` is an end, and looks like the text's first token
+    assert came(texts_and_ends, "3", "1", "texts[1][0]") == "texts[1][0]: 1, expected 3"
