@@ -50,7 +50,7 @@ class Model:
 
     @property
     def as_code(self):
-        row = "sum((n + 1) * (ids[n] + 1) for n in range(len(ids)))"
+        row = "int(sum((n + 1) * (ids[n] + 1) for n in range(len(ids))))"
         return f"{{name}} = lambda ids: {{table}}[{row} % len({{table}})]", {"table": self.table}
 
     def __call__(self, ids):
@@ -229,20 +229,31 @@ def test_start_is_no_end(student, table, start_id, max_steps):
     expect.true(len(ids) > 1, f"start_id and end_id are both {start_id}, and nothing was generated: {ids}.")
 
 
+class Trained:
+    """A model that has learnt the logits after some ids, and has one row for all others."""
+
+    def __init__(self, learnt, otherwise):
+        self.learnt, self.otherwise = learnt, otherwise
+
+    @property
+    def as_code(self):
+        row = "{learnt}.get(str([int(n) for n in ids]), {otherwise})"
+        return f"{{name}} = lambda ids: np.array({row})", {"learnt": self.learnt, "otherwise": self.otherwise}
+
+    def __call__(self, ids):
+        return np.array(self.learnt.get(str([int(token) for token in ids]), self.otherwise))
+
+
 @KATA.law(points=0.5)
 def test_printed_sentence(student):
     """ "Today is sunday" becomes "Hoje é domingo EOS"."""
     vocabulary = ["Hoje", "é", "domingo", "sábado", "EOS", "START"]
     logits = {
-        (5,): [2.0, -1.0, 0.5, 0.0, -1.0, -9.0],
-        (5, 0): [-0.5, 3.0, 0.0, 0.0, 0.5, -9.0],
-        (5, 0, 1): [0.0, -2.0, 1.5, 1.0, 0.0, -9.0],
-        (5, 0, 1, 2): [-3.0, -3.0, -2.0, -2.5, -0.5, -9.0],
+        "[5]": [2.0, -1.0, 0.5, 0.0, -1.0, -9.0],
+        "[5, 0]": [-0.5, 3.0, 0.0, 0.0, 0.5, -9.0],
+        "[5, 0, 1]": [0.0, -2.0, 1.5, 1.0, 0.0, -9.0],
+        "[5, 0, 1, 2]": [-3.0, -3.0, -2.0, -2.5, -0.5, -9.0],
     }
-
-    def trained(ids):
-        return np.array(logits.get(tuple(int(token) for token in ids), [0.0] * 3 + [1.0, 0.0, 0.0]))
-
-    ids = translated(student, trained, 5, 4, 10)
+    ids = translated(student, Trained(logits, otherwise=[0.0, 0.0, 0.0, 1.0, 0.0, 0.0]), 5, 4, 10)
     words = " ".join(vocabulary[token] for token in ids[1:])
     expect.true(words == "Hoje é domingo EOS", f'The sentence is "Hoje é domingo EOS"; it came as "{words}".')
