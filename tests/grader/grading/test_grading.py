@@ -335,18 +335,25 @@ def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_pat
     assert "The result cannot be used" not in str(report)  # a warning in a law would be an error
 
 
-FORGED = """
+@pytest.mark.parametrize("answer", [5, {}, {"entry_points": 5}])
+def test_a_forged_answer_to_the_import_is_refused(grade, monkeypatch, answer):
+    """Such an answer needs a worker that is not ours: what a submission changes in ours is put back."""
+    monkeypatch.setattr(submission_run.RemoteStudent, "load", lambda *_args, **_loading: answer)
+    with pytest.raises(SubmissionRejected):
+        grade("def double(x): return x + x\n")
+
+
+FORGES = """
     kind = next(kind for kind in object.__subclasses__() if kind.__name__ == "Worker")
     names = kind._reply.__globals__
-    names["encode"] = lambda _, encode=names["encode"]: encode({answer})
+    names["encode"] = lambda _, encode=names["encode"]: encode({"ok": {"entry_points": {"double": True}}})
     def double(x): return x + x
 """
 
 
-@pytest.mark.parametrize("answer", ["{'ok': 5}", "{'ok': {}}", "{'ok': {'entry_points': 5}}"])
-def test_a_forged_answer_to_the_import_is_refused(grade, answer):
-    with pytest.raises(SubmissionRejected):
-        grade(textwrap.dedent(FORGED).replace("{answer}", answer))
+def test_who_exchanges_what_encodes_answers_has_meddled(grade):
+    report = grade(textwrap.dedent(FORGES))
+    assert any("meddled" in check.message for check in report.checks)
 
 
 def test_the_server_serves_on_after_a_lost_worker(grade):
