@@ -144,9 +144,7 @@ def test_the_wheel_can_be_installed_with_pip(wheel, tmp_path):
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target"]
     done = subprocess.run([*command, tmp_path / "site", tmp_path / name], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (
-        tmp_path / "site" / "grader" / "extra" / "authoring" / "release" / "templates" / "grade.yml"
-    ).is_file()
+    assert (tmp_path / "site" / "dojo_authoring" / "release" / "templates" / "grade.yml").is_file()
 
 
 def test_a_sealed_key_is_used_by_the_workflow_and_kept_apart_from_open_keys(release, tmp_path):

@@ -489,7 +489,7 @@ def test_with_a_reference_every_draft_works_as_it_stands(tmp_path, capsys):
         "give a nudge",
         "name the step",
         "say nearly",
-        "due",
+        "are needed",
     )
     assert [gap for gap in gaps if not any(text in gap for text in texts)] == []
 
