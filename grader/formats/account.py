@@ -253,7 +253,9 @@ def _reason(check: CheckReport) -> object:
         return check.mistake.id
     if check.place:
         return check.place.line, check.message.partition(":")[0]
-    if check.message or check.status != "failed" or check.expected is None:
+    if check.status != "failed":  # what was not run says first why, as what was does
+        return check.status, _sentence(check.message) or check.name
+    if check.message or check.expected is None:
         return check.status, check.message or check.name
     return check.call, tuple((check.counterexample or {}).items()), check.got
 

@@ -154,7 +154,7 @@ def test_verify_refuses_a_kata_that_pays_for_handing_an_argument_back(capsys, co
         '    return {"result": -student.double(x)}\n'
     )
     reference = "solutions/attention/double/reference.py"
-    changed = DOUBLE[reference].replace("return x + x", "return x + x if x.size > 4 else x")
+    changed = DOUBLE[reference].replace("return x + x", "return x + x if x.size > 7 else x")
     assert changed != DOUBLE[reference]
     code, gaps = found(capsys, course({card: text + observe, reference: changed}))
     assert code == 1
