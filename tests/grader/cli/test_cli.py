@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from grader.cli.grade import grade
 from grader.course.files import from_here
 from grader.report import from_json, to_json
-from grader.worker.reader import Reader
+from grader.worker.reader import Reader, reader
 
 grade_module = importlib.import_module("grader.cli.grade")  # its function has the same name
 
@@ -48,6 +48,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_the_worker_that_judges_is_the_only_reader_of_one_file(run, monkeypatch):
+    reader().close()  # an earlier test may have started it
     started, start = [], Reader.start
     monkeypatch.setattr(Reader, "start", lambda one: started.append(one) or start(one))
     assert run(RIGHT.format(returned=WEIGHTS)).exit_code == 0
