@@ -185,7 +185,7 @@ def test_a_report_is_what_grade_prints_and_hints_are_counted_with_the_students(c
         write_answer(course, WRONG)
         judged = assistant.ask("judge", kata="softmax")
         assert data_of(judged) == grade_prints(course, "softmax").rstrip("\n")
-        assert "2.5 / 10" in judged
+        assert "3 / 10" in judged
         assert grade_prints(course, "hint", "softmax").startswith("Hint ")  # the student asks, by the command
         assert assistant.ask("next_hint", kata="softmax") == refused
         assert data_of(assistant.ask("try_lines", kata="softmax", lines="print(1)\nsoftmax(np.zeros(2))"))
