@@ -27,13 +27,13 @@ SLOWEST = {
     "large_tensors",
     "sleeps_below_the_limit",
 }
+pytestmark = pytest.mark.extra  # no verdict needs it
 FILES = [file for file in sorted(HERE.glob("exhausting/*/*.py")) if file.stem not in SLOWEST]
 
 MEASURED = """
 import sys
 from pathlib import Path
 
-pytestmark = pytest.mark.extra  # no verdict needs it
 try:
     {code}
 finally:
