@@ -38,11 +38,11 @@ import hashlib, itertools, sys
 from pathlib import Path
 from types import SimpleNamespace
 from grader.course.state import CourseState
-from dojo_page.editor import Document
+from dojo_page.editor import EditedText
 from dojo_page.workplace import History
 exercises, file = map(Path, sys.argv[1:3])
 state = CourseState(SimpleNamespace(exercises=exercises))
-document, history = Document(file), History(state.folder, file.stem)
+document, history = EditedText(file), History(state.folder, file.stem)
 print("ready", flush=True)
 for number in itertools.count():
     document.text = f"x = {number % 2}\\n" * 20_000
