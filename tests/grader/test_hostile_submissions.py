@@ -208,7 +208,7 @@ def folder_for_all():
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are run by an ordinary user")
 def test_all_of_it_holds_for_an_ordinary_user(folder_for_all):
     interpreter, where = interpreter_for_all(), folder_for_all
-    packages = f"{ROOT}:{sysconfig.get_paths()['purelib']}"
+    packages = f"{ROOT}:{ROOT}/plugins:{sysconfig.get_paths()['purelib']}"
     judged = where / "decoder-dojo" / "judged"
     grade_hostile.copy_what_was_judged(["softmax", "double"], oracle.folder(), judged)
     judged.chmod(0o777)
