@@ -172,7 +172,7 @@ def without_shown_cases(reports):
                 continue
             for field in SHOWN:
                 check.pop(field)
-            check["message"] = re.sub(r"\d+", "", check["message"])
+            check["message"] = re.sub(r"-?\d+", "", check["message"])
     return found
 
 
