@@ -131,6 +131,7 @@ CALLERS = {
     "grader/diagnosis/repair": "a judging process, on a candidate of a plain text",
     "plugins/dojo_authoring/release/repository": "a digest of the text",
     "plugins/dojo_authoring/verify/static_checks": "the course's own files",
+    "plugins/dojo_classroom/collector": "the largest notebook, in bytes",
     "plugins/dojo_classroom/judge_seekers": "words that are looked for in the bytes",
     "plugins/dojo_notebooks/autograding": "the names of cells, and the words of `%grade`",
     "plugins/dojo_notebooks/magics": "the student's own kernel",
