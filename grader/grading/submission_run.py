@@ -20,6 +20,7 @@ from grader.course.submission import Submission, SubmissionRejected, forbidden_n
 from grader.expect import SubmissionFailed
 from grader.grading.easier_case import OneCase, Retry
 from grader.kata import Arguments, Kata
+from grader.processes.limits import JudgingStopped, limited
 from grader.report import CheckStatus, Cost, Isolation
 from grader.worker.client import (
     CALL_SECONDS,
@@ -37,7 +38,6 @@ from grader.worker.reader import Reader
 
 if TYPE_CHECKING:
     from grader.grading.report_builder import Told
-from grader.processes.limits import JudgingStopped, limited
 
 LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # creating a context takes seconds, and kernels are loaded at their first use
