@@ -39,6 +39,7 @@ from grader.grading.report_builder import as_check
 from grader.grading.snippet import signatures_of
 from grader.report import CheckReport
 from grader.texts.wrapping import code_lines
+from grader.values.arrays import leaves, to_numpy
 from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import describe, show
 from grader.worker.child.executor import load_module, seed_random_numbers
@@ -109,8 +110,9 @@ def entry(value: Any, place: str) -> Any:
     return value
 
 
-def reads_as(text: str, value: Any) -> bool:
-    """Whether a report's text is what it shows of a value; a cut text says too little to tell."""
+def reads_as(text: str, value: Any, rounding: float) -> bool:
+    """Whether a report's text is what it shows of a value; a cut text says too little to tell. Numbers may
+    differ by `rounding`: where a result is zero but for it, each run has another one."""
     if "…" in text or re.fullmatch(r"\d+ items?", text):
         return True
     if text in (show(value), describe(value), f"{describe(value)}: {show(value)}"):
@@ -122,7 +124,15 @@ def reads_as(text: str, value: Any) -> bool:
         number = float(text) if number is None else number
     except ValueError:
         return False
-    return bool(np.isclose(number, float(value), rtol=2e-3, equal_nan=True))
+    value = float(value.detach() if hasattr(value, "detach") else value)
+    return bool(np.isclose(number, value, rtol=2e-3, atol=rounding, equal_nan=True))
+
+
+def rounding_of(result: Any) -> float:
+    """Return by how much two runs may differ in a result: that of float32 at its largest number."""
+    arrays = [np.abs(array) for leaf in leaves(result) if (array := to_numpy(leaf)) is not None]
+    numbers = [array[np.isfinite(array)] for array in arrays if array.dtype.kind == "f"]
+    return float(np.finfo(np.float32).eps) * max((array.max(initial=0) for array in numbers), default=0.0)
 
 
 def is_false(told: CheckReport, kata: str, source: str, reference: str) -> str | None:
@@ -138,12 +148,12 @@ def is_false(told: CheckReport, kata: str, source: str, reference: str) -> str |
     if not found or isinstance(right, Exception):
         return None
     try:
-        expected = entry(right, found[1])
-        if not reads_as(found[3], expected):
+        expected, rounding = entry(right, found[1]), rounding_of(right)
+        if not reads_as(found[3], expected, rounding):
             return f"the mended code gives {show(expected)}"
         wrong = printed_by(code, kata, source)
         if first_difference(right, wrong, Tolerance(16)) is not None and not (
-            not isinstance(wrong, Exception) and reads_as(found[2], entry(wrong, found[1]))
+            not isinstance(wrong, Exception) and reads_as(found[2], entry(wrong, found[1]), rounding)
         ):
             return f"the mistake gives {wrong!r}"[:300]
     except (IndexError, KeyError, TypeError) as error:

@@ -186,7 +186,11 @@ def argument_of(call: Call, name: str) -> str:
 
 
 def _call_that_returned(value: Any, calls: Calls) -> Call | None:
-    """Return the call that returned a value, or a list of its numbers; None if no call did."""
+    """Return the call that returned a value, or a list of its numbers; None if no call did.
+
+    Equal small numbers are one object, so one that was read from an attribute counts for no call."""
+    if any(call.is_read and call.value is value for call in calls.requests):
+        return None
     judged = calls.judged
     found = next((call for call in judged if _returned(call, value)), None)
     return found or next((call for call in judged if _holds_the_numbers(call.value, value)), None)

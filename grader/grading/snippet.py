@@ -408,7 +408,8 @@ class _CallWriter:
 
     def _loads(self, lines: list[str]) -> dict[str, str]:
         """Return, by the name of the weights of a module, one line that makes them all: their seeds count up
-        in the order of the sorted names, which are those of the module's parameters."""
+        in the order of the sorted names, which are those of the module's parameters. A parameter that the
+        module has under two names, as tied weights are, counts twice."""
         found: dict[str, str] = {}
         for name, value in self.values.items():
             loads = [line.partition(f".load_state_dict({name}")[0] for line in lines if f"({name}," in line]
@@ -416,7 +417,8 @@ class _CallWriter:
             first = _first_seed(weights)
             if len(loads) == 1 and first is not None and "r" not in self.taken:
                 module, start = loads[0].rpartition(" ")[2], f", {first}" if first else ""
-                every = f"enumerate(sorted({module}.named_parameters()){start})"
+                every = f"sorted({module}.named_parameters(remove_duplicate=False))"
+                every = f"enumerate({every}{start})"
                 found[name] = f"{{name: r(seed, *w.shape) for seed, (name, w) in {every}}}"
         return found
 

@@ -597,3 +597,10 @@ def test_one_array_that_two_calls_return_is_noticed(grade):
 def test_what_a_module_keeps_or_leaves_fails_the_check_of_earlier_calls(grade, body, said):
     code = f"right = (x - x.mean(-1, keepdim=True)) * self.scale; {body}"
     assert state_message(grade(center(code), "center")) == said
+
+
+def test_a_number_that_was_read_from_an_attribute_is_not_taken_for_that_of_a_call():
+    allocates = Call("allocate", [], {}, value=1)
+    reads = Call("num_free_blocks", [], {}, value=1, is_read=True)
+    assert builtin._call_that_returned(1, Calls((allocates,))) is allocates
+    assert builtin._call_that_returned(1, Calls((allocates, reads))) is None
