@@ -11,10 +11,10 @@ from pathlib import Path
 
 import click
 
-from dojo_classroom import files
 from dojo_classroom.analytics import ClassStatistics, KataStatistics, group_search, write_drafts
 from dojo_classroom.collector import Collector
-from dojo_classroom.files import gradebooks
+from dojo_classroom.gradebooks import gradebooks
+from dojo_classroom.outputs import write_gradebook, write_outputs
 from dojo_classroom.policy import FILE as POLICY
 from dojo_classroom.policy import Policy, read_policy
 from dojo_classroom.roster import Person, Roster, read_logins, read_roster
@@ -92,7 +92,7 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
         with ExitStack() as searching:
             wanted = options.search or options.draft_mistakes
             search = searching.enter_context(group_search(for_graders, run.source_of)) if wanted else None
-            statistics = files.write_outputs(
+            statistics = write_outputs(
                 *where,
                 counts,
                 roster,
@@ -111,7 +111,7 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
                 click.echo(f"{counted(drafts, 'draft')} of mistakes written to {options.draft_mistakes}.")
         if options.gradebook:
             with counts.net("the class", "--gradebook"):
-                files.write_gradebook(options.gradebook, store, begun, options.device, counts, policy)
+                write_gradebook(options.gradebook, store, begun, options.device, counts, policy)
         click.echo(render(statistics, counts, options.output), nl=False)
     return statistics.faults + len(counts.failed)
 

@@ -9,7 +9,8 @@ import pytest
 from jinja2 import UndefinedError
 
 from dojo_authoring.release import repository
-from dojo_classroom.files import CLASS_TEMPLATE, STUDENT_TEMPLATE
+from dojo_classroom.class_page import CLASS_TEMPLATE
+from dojo_classroom.student_page import STUDENT_TEMPLATE
 from grader.formats import account, html, pages
 from grader.report import CheckReport, KataReport, Mistake, Report
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from dojo_classroom.analytics import ClassStatistics, KataStatistics
-from dojo_classroom.files import Rows, render_class, render_student
+from dojo_classroom.class_page import Rows, render_class
 from dojo_classroom.policy import Policy
 from dojo_classroom.roster import Member
+from dojo_classroom.student_page import render_student
 from dojo_classroom.student_reports import StudentReport
 from grader import expect
 from grader.course.catalog import Course

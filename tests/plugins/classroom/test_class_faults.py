@@ -8,8 +8,20 @@ import signal
 import pytest
 from click.testing import CliRunner
 
-from dojo_classroom import analytics, collector, command, files, policy, run, student_reports, task
-from dojo_classroom.files import Canvas, Moodle
+from dojo_classroom import (
+    analytics,
+    class_page,
+    collector,
+    command,
+    give_back,
+    gradebooks,
+    outputs,
+    policy,
+    run,
+    student_reports,
+    task,
+)
+from dojo_classroom.gradebooks import Canvas, Moodle
 from dojo_classroom.run import FAILED, USED_UP, ClassRun
 from dojo_classroom.store import Store
 from dojo_classroom.task import LocalPool
@@ -137,12 +149,12 @@ def test_a_file_that_ends_its_grading_process_leaves_that_student_blank(graded, 
 @pytest.mark.parametrize(
     ("where", "name", "what"),
     [
-        (files, "render_student", "the page"),
-        (files.Feedback, "add", "the page"),
-        (files.Rows, "add", "the row of class.html"),
+        (outputs, "render_student", "the page"),
+        (give_back.Feedback, "add", "the page"),
+        (class_page.Rows, "add", "the row of class.html"),
         (analytics.ClassStatistics, "add", "the row of class.html"),
-        (files, "_write_line", "the line of reports.jsonl"),
-        (files.ByHand, "add", "the row of by_hand.csv"),
+        (outputs, "_write_line", "the line of reports.jsonl"),
+        (gradebooks.ByHand, "add", "the row of by_hand.csv"),
         (Canvas, "write_row", "the row of canvas.csv"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -172,9 +184,9 @@ def test_a_gradebook_of_which_a_row_fails_has_the_others(graded, monkeypatch, tm
         (analytics, "unexplained_files", "the search for groups of files"),
         (analytics, "similar_files", "the search for groups of files"),
         (analytics, "judge_seekers", "the search for groups of files"),
-        (files, "_write_seekers", "looks_at_judge.csv"),
-        (files, "render_class", "class.html"),
-        (files, "pictures", "class.html"),
+        (outputs, "_write_seekers", "looks_at_judge.csv"),
+        (outputs, "render_class", "class.html"),
+        (class_page, "pictures", "class.html"),
         (ClassRun, "_note_unlisted", "a note"),
         (Canvas, "write_head", "canvas.csv"),
         (collector.Collector, "require_one_student_each", "the look for several students in one folder"),

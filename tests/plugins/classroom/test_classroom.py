@@ -16,12 +16,14 @@ from dojo_classroom import command
 from dojo_classroom.analytics import KataStatistics
 from dojo_classroom.collector import Collector
 from dojo_classroom.command import render
-from dojo_classroom.files import cell, page_name, write_outputs
+from dojo_classroom.gradebooks import cell
+from dojo_classroom.outputs import write_outputs
 from dojo_classroom.platform_filenames import StudentName
 from dojo_classroom.policy import Late, Policy, Terms
 from dojo_classroom.roster import Member, Roster, read_roster
 from dojo_classroom.run import ClassRun, RunCounts
 from dojo_classroom.store import Store, StoreUnusable
+from dojo_classroom.student_page import page_name
 from dojo_classroom.student_reports import class_reports, counted_katas, with_waiting_katas
 from dojo_classroom.task import FileVerdict, GraderOptions, Task, judge, put_aside, verdict_of
 from grader.cli.kata import kata

@@ -6,7 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from dojo_classroom.files import gradebooks, write_outputs
+from dojo_classroom.gradebooks import gradebooks
+from dojo_classroom.outputs import write_outputs
 from dojo_classroom.policy import Policy, Terms
 from dojo_classroom.roster import read_roster
 from dojo_classroom.run import RunCounts

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from dojo_classroom.collector import Collector
-from dojo_classroom.files import write_outputs
+from dojo_classroom.outputs import write_outputs
 from dojo_classroom.run import ClassRun
 from dojo_classroom.store import Store
 from dojo_classroom.task import FileVerdict

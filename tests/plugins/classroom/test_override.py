@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from dojo_classroom.files import write_outputs
+from dojo_classroom.outputs import write_outputs
 from dojo_classroom.policy import Policy, Terms
 from dojo_classroom.roster import Member, Roster
 from dojo_classroom.store import Store

@@ -14,7 +14,7 @@ import pytest
 
 from dojo_classroom.collector import Collector, laid_out
 from dojo_classroom.command import render
-from dojo_classroom.files import write_outputs
+from dojo_classroom.outputs import write_outputs
 from dojo_classroom.roster import Member, Roster
 from dojo_classroom.run import ClassRun
 from dojo_classroom.store import Store
