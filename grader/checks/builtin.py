@@ -1,4 +1,4 @@
-"""The built-in ("free") checks, which every kata gets, and the list of all checks of a kata.
+"""The built-in ("free") checks, which every kata gets.
 
 A check judges one case. It raises `CaseFailed`, with the calls that it complains about, if its claim does not
 hold, and `Skip` if it cannot judge the case.
@@ -6,9 +6,8 @@ hold, and `Skip` if it cannot judge the case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,9 @@ import numpy as np
 from grader.answer_keys.answers import Case, half, spread, spread_pairs
 from grader.cases import state
 from grader.cases.generation import LAYOUT
-from grader.cases.oracle import Oracle
-from grader.checks.constants import constant_checks
-from grader.checks.context import OF_A_LAW, Check, CheckContext, Judge, Nature, Observation
-from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
-from grader.kata import Arguments, Kata, KataError, Law, hundredths
-from grader.kinds import Kind, Questions
+from grader.checks.context import CheckContext, Judge, Nature, Observation
+from grader.expect import ExpectationFailed, SubmissionFailed
+from grader.kata import Arguments, Kata
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
@@ -31,8 +27,6 @@ from grader.worker.proxies import without_objects
 
 GRADIENT_CASES = 6
 NUMBERS = {2: "two", 3: "three", 4: "four"}
-LEAST_AGREEMENT = 150  # hundredths of a point; where less would be left, two checks share the points of one
-SHARED = 50
 AT_RANDOM = "Is something drawn at random, kept between calls, or taken from a set, whose order changes?"
 A_TENSOR = " A file that uses NumPy is judged in NumPy, whose arrays are no tensors."
 CALL_FAILS = "the call raises in every case that it judges"
@@ -50,7 +44,8 @@ class BuiltinCheck:
         name: The name of the function that judges.
         title: Its docstring, a claim in the present tense.
         judge: Judges one case.
-        points: Hundredths of a point; None if it gets what all others leave.
+        points: Hundredths of a point, or fewer where a kata has too many checks for its points (see
+            `grader.checks.kata_checks`); None if it gets what all others leave.
         when: Whether a kata has the check.
         choose: Selects and orders the cases. A check without cases is left out.
         corner: The corner whose cases are judged: "" for the plain ones, None for all.
@@ -93,21 +88,6 @@ def builtin_check(
     return register
 
 
-def agreement_points(kata: Kata, others: Iterable[BuiltinCheck] | None = None) -> int:
-    """Return what the laws, the corners and the other built-in checks leave for agreement, in hundredths.
-    Without `others` it is what is left if the kata has cases for all of them."""
-    if others is None:
-        others = [check for check in BUILTIN.values() if check.when(kata)]
-    left = _left(kata, others)
-    return left + SHARED if _is_shared(kata) else left
-
-
-def _left(kata: Kata, others: Iterable[BuiltinCheck]) -> int:
-    spent = [check.points or 0 for check in others]
-    spent += [corner.points for corner in kata.corners] + [law.points for law in kata.laws]
-    return hundredths(kata.points) - sum(spent)
-
-
 def _half_reversed(cases: list[Case]) -> list[Case]:
     return half(cases)[::-1]
 
@@ -131,6 +111,7 @@ def _float64_only(cases: list[Case]) -> list[Case]:
 @builtin_check(
     points=None,
     compares=True,
+    of_agreement=True,
     role="ordinary",
     differs="The result differs from the reference's.",
 )
@@ -505,6 +486,7 @@ def _require_same_answer(context: CheckContext, case: Case, plain: dict[str, Any
 
 @builtin_check(
     choose=_float64_only,
+    of_agreement=True,
     is_optional=True,
     role="variation",
     differs="For float64 the result differs from the reference's.",
@@ -516,6 +498,7 @@ def float64_keeps_its_digits(context: CheckContext, case: Case) -> None:
 
 @builtin_check(
     corner=LAYOUT,
+    of_agreement=True,
     is_optional=True,
     role="variation",
     differs="For arrays that are not contiguous the result differs from the reference's.",
@@ -539,94 +522,3 @@ def _agrees_in_order(context: CheckContext, case: Case) -> bool:
     return not seen.is_refused and not first_difference(
         context.expected(case).exact, seen.observed, tolerance, dtype
     )
-
-
-def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
-    """Return all checks of a kata, or of answers to it in another library, in the order in which they run."""
-    return _checks_of_kind(kata.kind, kata, oracle)
-
-
-@singledispatch
-def _checks_of_kind(_: Kind, kata: Kata, oracle: Oracle) -> list[Check]:
-    """Return the checks of a kind of kata: by default the built-in ones, and those of the declaration."""
-    chosen = [(check, _cases_of(check, oracle)) for check in BUILTIN.values() if check.when(kata)]
-    chosen = [(check, cases) for check, cases in chosen if cases]
-    left = agreement_points(oracle.kata, [check for check, _ in chosen if check.when(oracle.kata)])
-    checks = [
-        Check(
-            check.name,
-            _title(check, kata),
-            _points(oracle.kata, check, left),
-            cases,
-            check.judge,
-            nature=check.nature,
-        )
-        for check, cases in chosen
-    ]
-    of_corner = oracle.answered.of_corner
-    checks += [
-        Check(corner.name, corner.title, corner.points, of_corner(corner.name), agrees_with_reference)
-        for corner in kata.corners
-    ]
-    return checks + [_law_check(kata, oracle, law) for law in kata.laws]
-
-
-@_checks_of_kind.register(Questions)
-def _(kind: Questions, kata: Kata, oracle: Oracle) -> list[Check]:
-    return constant_checks(kind, kata, oracle.answered.cases)
-
-
-def _points(kata: Kata, check: BuiltinCheck, left: int) -> int:
-    """Return what a check is worth: nothing if only answers in another library than the kata's have it."""
-    if check.points is None:
-        return left
-    if not check.when(kata):
-        return 0
-    shares = check.nature.of_state and _is_shared(kata)
-    return SHARED // 2 if shares else check.points
-
-
-def _is_shared(kata: Kata) -> bool:
-    """Return whether two checks share the points of one, since too few would be left for agreement."""
-    every = [check for check in BUILTIN.values() if check.when(kata)]
-    return _left(kata, every) < LEAST_AGREEMENT
-
-
-def _title(check: BuiltinCheck, kata: Kata) -> str:
-    """Return the title of a check. That of agreement with the reference says whether the kata is a draft."""
-    is_marked = kata.draft and check.points is None
-    return f"{check.title.rstrip('.')} (a draft: its checks are unproven)." if is_marked else check.title
-
-
-def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
-    answered = oracle.answered
-    if check.name == state.EARLIER_CALLS:
-        return state.chosen(answered.cases, answered.corners)
-    cases = check.choose(answered.cases if check.corner is None else answered.of_corner(check.corner))
-    if not check.when(oracle.kata):
-        # without a tensor there is no device
-        cases = [case for case in cases if holds_arrays(case.arguments)]
-    return [case for case in cases if check.needs(oracle.expected(case).native)]
-
-
-def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
-    def judge(context: CheckContext, case: Case) -> None:
-        with precision_limit(case.precision):
-            law.function(context.student, **law.arguments(case.arguments))
-
-    cases = [Case(0, {})]
-    if law.draw is not None:
-        own = law.draw is not kata.draw
-        cases = oracle.answered.law_cases[law.name] if own else half(oracle.answered.of_corner(""))
-        _require_arguments(kata, law, cases)
-    return Check(law.name, law.title, law.points, cases, judge, law.parameters, law.purpose, OF_A_LAW)
-
-
-def _require_arguments(kata: Kata, law: Law, cases: list[Case]) -> None:
-    """Raise KataError if a parameter of the law is not an argument of its cases."""
-    missing = [name for name in law.parameters if cases and name not in cases[0].arguments]
-    if missing:
-        raise KataError(
-            f"{kata.name}: the law `{law.name}` asks for `{missing[0]}`, and its cases hold"
-            f" {', '.join(cases[0].arguments)}; take a name of theirs, or draw it."
-        )

@@ -191,6 +191,8 @@ class Nature:
     Attributes:
         compares: Whether it is about what calls return, so that a known mistake with the same answers
             explains it. The others are about dtypes, memory and devices.
+        of_agreement: Whether it compares each value of a case with the reference's, so that a wrong answer
+            may be near the right one.
         of_state: Whether it fails if a call keeps something for later ones.
         is_measured: Whether it may rest on what is measured beside the submission.
         is_traced: Whether the trace of a failing call has the line at fault.
@@ -203,6 +205,7 @@ class Nature:
     """
 
     compares: bool = False
+    of_agreement: bool = False
     of_state: bool = False
     is_measured: bool = False
     is_traced: bool = False
@@ -215,7 +218,8 @@ class Nature:
 
 
 OF_A_LAW = Nature(compares=True, is_measured=True)
-OF_A_CORNER = Nature(compares=True)  # and of a constant
+OF_A_CORNER = Nature(compares=True, of_agreement=True)
+OF_A_CONSTANT = Nature(compares=True)
 
 
 @dataclass
@@ -229,7 +233,7 @@ class Check:
     judge: Judge
     parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None if a check takes all
     purpose: bool = False  # whether it holds what the kata is about, so that its failure caps the points
-    nature: Nature = OF_A_CORNER
+    nature: Nature = OF_A_CONSTANT
 
     @cached_property
     def _positions(self) -> dict[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from grader.answer_keys.answers import Case
 from grader.cases.generation import fingerprint
-from grader.checks.builtin import BUILTIN, agrees_with_reference, any_memory_layout, float64_keeps_its_digits
+from grader.checks.builtin import BUILTIN, agrees_with_reference
 from grader.checks.context import CheckContext
 from grader.checks.parts import JudgedParts
 from grader.checks.runner import CheckResult
@@ -103,10 +103,6 @@ def _taken(found: dict[str, Earned], points: int, order: list[str], why: str = "
     return kept
 
 
-def _compares(result: CheckResult) -> bool:
-    return result.check.judge in (agrees_with_reference, float64_keeps_its_digits, any_memory_layout)
-
-
 def points_of_check(
     result: CheckResult,
     weight: float = 1,
@@ -119,7 +115,7 @@ def points_of_check(
     all of its points."""
     check = result.check
     wrong = {failure.case.index for failure in result.failures}
-    near = answers.nearness if answers and _compares(result) else None
+    near = answers.nearness if answers and check.nature.of_agreement else None
 
     def holding(cases: Sequence[Case]) -> float:
         parts_of = [NEAR * near(case) for case in cases if case.index in wrong] if near else []

@@ -22,9 +22,9 @@ import grader
 from grader.answer_keys.file import Keyring
 from grader.cases import generation
 from grader.cases.oracle import Oracle
-from grader.checks.builtin import checks_of
 from grader.checks.constants import written_answers
 from grader.checks.context import PreparedKata
+from grader.checks.kata_checks import checks_of
 from grader.checks.points import Points, points_of
 from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo

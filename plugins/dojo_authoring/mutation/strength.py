@@ -43,8 +43,8 @@ from dojo_authoring.release import keys
 from dojo_authoring.verify.judged import recorded_mistakes
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
-from grader.checks.builtin import checks_of
 from grader.checks.context import CheckContext, PreparedKata
+from grader.checks.kata_checks import checks_of
 from grader.checks.runner import CheckResult, run_check, smallest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.diagnosis.known_mistakes import KnownMistake, MistakeOfKey

@@ -14,8 +14,8 @@ from dojo_authoring.verify.judged import key_entry
 from dojo_authoring.verify.static_checks import described, require_verified
 from grader.answer_keys.file import SUFFIX, VARIABLE, Entry, new_secret, read_secret, seal, write
 from grader.cases.oracle import Oracle
-from grader.checks.builtin import checks_of
 from grader.checks.context import PreparedKata
+from grader.checks.kata_checks import checks_of
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import write_whole
 from grader.course.known_solutions import other_way

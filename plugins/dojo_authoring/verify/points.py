@@ -13,8 +13,8 @@ from dojo_authoring.parallel import for_each
 from dojo_authoring.verify.judged import judge_mistake
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
-from grader.checks.builtin import checks_of
 from grader.checks.context import PreparedKata
+from grader.checks.kata_checks import checks_of
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import KnownSolutions
 from grader.values.formatting import counted

@@ -13,8 +13,8 @@ import click
 
 from dojo_authoring.parallel import for_each
 from grader.cases.oracle import Oracle
-from grader.checks.builtin import checks_of
 from grader.checks.context import Check, CheckContext
+from grader.checks.kata_checks import checks_of
 from grader.checks.runner import run_check
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.known_solutions import KnownSolutions

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import grader
 from dojo_show.demonstration import open_demonstration
-from grader.checks.builtin import agreement_points
+from grader.checks.kata_checks import AGREEMENT, LEAST_AGREEMENT, points_of_builtin
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import parse, read, write_whole
 from grader.course.general_mistakes import GENERAL
@@ -219,7 +219,6 @@ STATEMENT_LENGTH = 400
 STUB_COLUMNS = 88
 HINTS_DUE = 3
 FULL = 0.85  # the least part of a plan's hours that its katas take
-AGREEMENT_DUE = 150  # hundredths of a point for agreement with the reference
 
 
 def gaps(course: Course, info: KataInfo) -> list[str]:
@@ -442,12 +441,12 @@ def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
         return [f"{where}: it draws no cases; decorate a function with @KATA.cases."]
     nothing = [*_gaps_of_worth(course, info, kata)]
     spent = sum(law.points for law in kata.laws) / 100
-    left = agreement_points(kata)
-    if left < AGREEMENT_DUE:
-        free = info.points - spent - left / 100
+    agreement = points_of_builtin(kata)[AGREEMENT]
+    if agreement < LEAST_AGREEMENT:
+        free = info.points - spent - agreement / 100
         return nothing or [
             f"{where}: its laws are worth {spent:g} of {info.points:g} points and the free checks {free:g};"
-            f" leave at least {AGREEMENT_DUE / 100:g} for agreeing with the reference."
+            f" leave at least {LEAST_AGREEMENT / 100:g} for agreeing with the reference."
         ]
     return nothing
 

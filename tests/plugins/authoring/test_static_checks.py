@@ -49,7 +49,7 @@ def test_a_kata_that_can_be_judged_has_no_gaps(messages):
          f"{CARD}:30: a bare assertion has no sentence for the student; use expect.true, expect.equal or expect.close."),
         (CARD, "expect.close(student.double(x), x + x, \"double(x)\")", "np.testing.assert_allclose(student.double(x), x + x)",
          f"{CARD}:30: a bare assertion has no sentence for the student; use expect.true, expect.equal or expect.close."),
-        (CARD, "points=1", "points=9", f"{CARD}: its laws are worth 10 of 10 points and the free checks 3; leave at least 1.5 for agreeing with the reference."),
+        (CARD, "points=1", "points=9", f"{CARD}: its laws are worth 10 of 10 points and the free checks 1.75; leave at least 1.5 for agreeing with the reference."),
         (CARD, "@KATA.cases", "", f"{CARD}: it draws no cases; decorate a function with @KATA.cases."),
         (CARD, "bank_size=8", 'hint_for={"tripples": 1}', f"{CARD}: hint_for names `tripples`, and there is no such mistake; mend the name."),
         (CARD, "bank_size=8", 'hint_for={"triples": 2}', f"{CARD}: hint_for gives `triples` hint 2 of 1; give it one that exists."),
