@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from dojo_classroom.policy import Override, Wanted, overrides, read_rows, remove, set_points
+from dojo_classroom.overrides import Override, Wanted, overrides, read_rows, remove, set_points
 from dojo_classroom.store import existing_store, user
 from grader.course.catalog import Course, CourseError
 from grader.texts.escaping import one_line

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import click
 
-from dojo_classroom.policy import student_of
 from dojo_classroom.store import Store, existing_store
 from dojo_classroom.times import SHOWN
 from grader.cli.options import GradeOptions
@@ -23,6 +22,10 @@ from grader.course.catalog import Course, CourseError
 from grader.course.git import Allowance, NoAnswer, Repository
 from grader.course.secret_seed import seed_of
 from grader.texts.escaping import one_line
+
+GIT_SECONDS, LARGEST_COURSE = 120.0, 256 << 20  # of the course's own repository; bytes of the tar file
+RUNS = "SELECT run, started, who FROM runs ORDER BY run DESC"
+HANDED_IN = "SELECT kata, source FROM handed_in WHERE run = :number AND student = :student"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def run(course: Course, options: RegradeOptions) -> int:
     """Print the report on the kept source and return the exit code of `grade`. Raises CourseError."""
     info, until = course.kata_info(options.name), _end_of(options.day)
     with closing(existing_store(options.store, options.output)) as store:
-        student = student_of(store, options.student)
+        student = store.id_of(options.student)
         moment, sources = _sources(store, student, info.name, until)
     with tempfile.TemporaryDirectory(prefix="dojo-") as folder, _as_of(course, until) as then:
         for needed in then.with_needs([info]):
@@ -85,11 +88,6 @@ def _sources(
         raise CourseError(f"In the run of {when} {one_line(student)} has no {kata} that was kept.")
     click.echo(f"{one_line(student)}'s {kata} as graded on {when} by {one_line(who)}:\n")
     return started, kept
-
-
-GIT_SECONDS, LARGEST_COURSE = 120.0, 256 << 20  # of the course's own repository; bytes of the tar file
-RUNS = "SELECT run, started, who FROM runs ORDER BY run DESC"
-HANDED_IN = "SELECT kata, source FROM handed_in WHERE run = :number AND student = :student"
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from dojo_classroom.task import PUT_ASIDE, UNREADABLE, FileVerdict
 from grader.course.catalog import CourseError
 from grader.errors import reason_of, too_new
 from grader.grading.session import LibraryMissing
+from grader.texts.escaping import one_line
 
 SCHEMA = 1
 RESULTS_FILE = "results.sqlite"
@@ -193,6 +194,19 @@ class Store:
                 yield tuple(row)
         except self._errors as error:
             raise self._unusable(error) from None
+
+    def id_of(self, student: str) -> str:
+        """Return the id under which a student was graded, whatever the case of its letters. Raises
+        CourseError if nobody has it; the message names the most similar one."""
+        known = [name for (name,) in self.rows("SELECT DISTINCT student FROM students ORDER BY student")]
+        same = [name for name in known if name.casefold() == student.casefold()]
+        if student in known or len(same) == 1:
+            return student if student in known else same[0]
+        from difflib import get_close_matches
+
+        near = get_close_matches(student, known, n=1)
+        hint = f" Did you mean {one_line(near[0])}?" if near else ""
+        raise CourseError(f"No student {one_line(student)} was graded into {self.label}.{hint}")
 
     def students(self) -> Iterator[tuple[Member, list[StoredResult]]]:
         """Yield each student of this run with their results, sorted by id."""

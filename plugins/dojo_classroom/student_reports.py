@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 
-from dojo_classroom.policy import Marks, Override, Policy, by_student
+from dojo_classroom.overrides import Override, by_student
+from dojo_classroom.policy import Marks, Policy
 from dojo_classroom.roster import Member
 from dojo_classroom.run import RunCounts
 from dojo_classroom.store import BEGUN, HANDED_IN, Store, StoredResult

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dojo_classroom.collector import Collector
-from dojo_classroom.policy import Override, Policy, read_policy
+from dojo_classroom.overrides import Override
+from dojo_classroom.policy import Policy, read_policy
 from dojo_classroom.times import Commits, HandedIn, of_path, of_text
 from grader.course.catalog import Course, CourseError
 from grader.report import CheckReport, KataReport

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from dojo_classroom.policy import Late, Override, Policy, Terms
+from dojo_classroom.overrides import Override
+from dojo_classroom.policy import Late, Policy, Terms
 from dojo_classroom.times import HandedIn
 from grader.cli.kata import kata
 from grader.course.catalog import Course, KataError, read_kata_info
