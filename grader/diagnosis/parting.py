@@ -8,7 +8,6 @@ values in at least two cases. The reference's values and names stay here.
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -74,6 +73,7 @@ def parting_place(
     recorder = _Assigned()
     recorder.visit(tree)
     every = _Every().visit(ast.parse(reference))
+    called = {call.name for result in results for one in result.failures if (call := one.call)}
     for calls in islice(_groups(results), MOST_CHECKS):
         name = calls[0].name
         own = load(_recording(tree, name))
@@ -84,6 +84,8 @@ def parting_place(
             step, wrong = recorder.steps[last], recorder.steps[later[0]]
             said = f"line {wrong.line} (`{wrong.name}`)" if wrong.name else f"the result of line {wrong.line}"
             fact = FACT.format(step.line, step.name, said)
+            if len(called) > 1:
+                fact = f"In calls of `{name}`: {fact}"
             return EditPlace(wrong.line, None, "numbers", fact) if step.line < wrong.line else None
     return None
 
@@ -137,27 +139,22 @@ def _run(student: Student, call: Call) -> Record:
 def _last_right(pairs: Sequence[tuple[Call, Record, Record]]) -> tuple[int | None, list[int]]:
     """Return the number of the last step whose numbers a step of the reference has, and the numbers of the
     steps that can show it, in the order in which they first run."""
-    agreeing: dict[int, dict[int, list[Array]]] = {}
-    told = Counter[int]()  # in how many cases a step can show that it is right
+    shown: dict[int, list[Array]] = {}  # by step, the numbers of the cases that can show whether it is right
+    sites: dict[int, list[set[int]]] = {}  # the steps of the reference that have these numbers
     orders: list[list[int]] = []
     for call, own, right in pairs:
         given = [array for array in _arrays(call) if array is not None]
         orders.append(list(dict.fromkeys(number for number, _ in own)))
         by_step = {number: [value for n, value in own if n == number] for number in orders[-1]}
         for number, values in by_step.items():
-            telling = [v for v in values if _tells(v) and not any(_is_same(v, one) for one in given)]
-            told[number] += bool(telling)
-            if telling and len(telling) == len(values):
-                for site in {n for n, value in right if _is_same(telling[-1], value)}:
-                    agreeing.setdefault(number, {}).setdefault(site, []).append(telling[-1])
-    right_ones = {
-        number
-        for number, sites in agreeing.items()
-        if any(len(values) >= LEAST_CASES and _vary(values) for values in sites.values())
-        and max(map(len, sites.values())) == sum(number in order for order in orders)
-    }
-    order = [number for number in max(orders, key=len, default=[]) if told[number] >= LEAST_CASES]
-    return next((number for number in reversed(order) if number in right_ones), None), order
+            if all(_tells(value) and not any(_is_same(value, one) for one in given) for value in values):
+                shown.setdefault(number, []).append(values[-1])
+                same = {n for n, value in right if _is_same(values[-1], value)}
+                sites.setdefault(number, []).append(same)
+    telling = {number for number, values in shown.items() if len(values) >= LEAST_CASES and _vary(values)}
+    order = [number for number in max(orders, key=len, default=[]) if number in telling]
+    right_ones = (number for number in reversed(order) if set.intersection(*sites[number]))
+    return next(right_ones, None), order
 
 
 def _tells(value: Array) -> bool:

@@ -36,7 +36,7 @@ from grader.edits.context import name_of
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.reading.rules import first_use
-from grader.values.arrays import dtype_name, leaves
+from grader.values.arrays import dtype_name, float_dtype, leaves
 from grader.worker.batches import TOGETHER, run_together
 from grader.worker.calls import CaseFailed
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
@@ -167,9 +167,10 @@ def widening_place(
     site = found.sites[high - 1]
     ends_here = site.end_lineno == site.lineno
     columns = (site.col_offset, site.end_col_offset or 0) if ends_here else None
-    return EditPlace(
-        site.lineno, columns, "a dtype", f"This is {have}, and so is the result, which should be {wanted}."
-    )
+    given = float_dtype(case.arguments)
+    this = f"For {given} arguments this" if given == wanted else "This"
+    fact = f"{this} is {have}, and so is the result, which should be {wanted}."
+    return EditPlace(site.lineno, columns, "a dtype", fact)
 
 
 def _with_casts(source: str, most: int, have: str, expected: str) -> str:

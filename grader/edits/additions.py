@@ -346,8 +346,13 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 
 def of_call(node: ast.Call) -> Iterator[ast.AST]:
-    """Yield `x.add(y)` for `x.add_(y)`, another reduction, and `super().__init__()` for `super()`."""
+    """Yield `x.add(y)` for `x.add_(y)`, `x.reshape(y)` for `x.view(y)`, another reduction, another order of
+    the last two of several axes, and `super().__init__()` for `super()`."""
     name = name_of(node)
+    if name == "view" and isinstance(node.func, ast.Attribute):
+        yield with_part(node, "func", with_part(node.func, "attr", "reshape"))
+    if name in ("transpose", "permute") and len(node.args) > 2:
+        yield with_part(node, "args", [*node.args[:-2], node.args[-1], node.args[-2]])
     if (
         isinstance(node.func, ast.Attribute)
         and name.endswith("_")

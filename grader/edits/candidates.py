@@ -192,7 +192,7 @@ ALONG_AXES = {
 #: Functions that change the order of axes, the dtype or the object, by the kind of an edit with one of them.
 TURNS = "a transpose", {"T", "mT", "swapaxes", "transpose", "permute", "moveaxis", "t"}
 CASTS = "a cast", {"astype", "to", "float", "double", "int", "long", "type_as", "bool", "dtype"}
-COPIES = "a copy", {"copy", "clone", "detach", "array", "deepcopy"}
+COPIES = "a copy", {"copy", "clone", "contiguous", "detach", "array", "deepcopy"}
 MASKS = "a mask", {"masked_fill", "where", "tril", "triu"}
 MAXIMA = "a maximum", {"max", "amax"}
 OPERATIONS: dict[type[ast.operator], str] = {
@@ -334,12 +334,18 @@ def _kind_of_nodes(old: Any, new: Any) -> str:
     if isinstance(old, ast.Name) and isinstance(new, ast.Name):
         return "the name that is used"
     for outer, inner in pairs:
-        if isinstance(outer, ast.Call | ast.Attribute) and not isinstance(inner, str):
+        if isinstance(outer, ast.Call | ast.Attribute) and not _is_inside(outer, inner):
             name = outer.attr if isinstance(outer, ast.Attribute) else name_of(outer)
             for kind, names in (TURNS, CASTS, COPIES, MASKS):
                 if name in names:
                     return kind
     return ""
+
+
+def _is_inside(node: ast.AST, other: Any) -> bool:
+    """Return whether another node holds one, which an edit then keeps; or a name, which holds nothing."""
+    same = ast.dump(node)
+    return not isinstance(other, ast.AST) or any(ast.dump(one) == same for one in ast.walk(other))
 
 
 def _is_bracketed_otherwise(old: Any, new: Any) -> bool:

@@ -1,5 +1,7 @@
 """Where the numbers part from the right ones is said only of what two cases show."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,29 @@ def test_what_comes_before_an_exception_counts():
 )
 def test_nothing_is_said_of_what_is_not_proved(lines):
     assert place(*lines) is None
+
+
+def test_a_step_that_has_too_few_numbers_in_one_case_is_judged_by_the_others():
+    found = results()
+    found[0].failures[0].call.kwargs["y"] = np.ones(5)
+    found[0].failures[0].call.kwargs["x"] = np.ones(5)
+    assert (
+        place("scores = x * y", "weights = scores / np.sum(scores)", "return weights * 2", found=found).line
+        == 6
+    )
+
+
+def test_a_constant_of_the_answer_is_not_said_to_be_wrong():
+    found = place("scores = x * y", "ones = np.linspace(0, 1, 5)", "return scores - ones")
+    assert "the result of line 6 is the first after it" in found.fact
+
+
+def test_the_function_is_said_if_calls_of_several_fail():
+    found = results()
+    found[0].failures.append(replace(found[0].failures[0], trace=[Call("g", [], {}, None)]))
+    assert place("scores = x * y", "return scores - 1", found=found).fact.startswith(
+        "In calls of `f`: At line"
+    )
 
 
 @pytest.mark.parametrize("found", [results(1), results(3, x=np.arange(1.0, 6.0), y=np.arange(2.0, 7.0))])

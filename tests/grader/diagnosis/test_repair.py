@@ -120,6 +120,8 @@ CUT = "def f(x):\n    sorted_x = x.sort()\n    {}return x < last"
         ("def f(x, d):\n    return linear({})", "3", "3 * d"),
         ("def f(x, beta):\n    return {}", "1 * x", "(1 - beta) * x"),
         ("def f(x):\n    return {}", "x.transpose(1, 2)", "x.transpose(1, 2).flatten(-2)"),
+        ("def f(x):\n    return {}", "x.T.view(3, 4)", "x.T.reshape(3, 4)"),
+        ("def f(x):\n    return {}", "x.transpose(0, 2, 3, 1)", "x.transpose(0, 2, 1, 3)"),
         ("def f(x):\n    return {}", "x - x", "x - x.amax(dim=-1, keepdim=True)"),
         ("def f(x):\n    return {}", "g(x.shape)", "g(x.shape[-1])"),
         ("def f(x):\n    return {}", "torch.ones(x)", "torch.ones(x, x)"),
@@ -243,6 +245,20 @@ def test_a_kept_axis_and_a_return_have_kinds_of_their_own(wrong, right, kind, li
     assert (place.kind, place.line) == (kind, line)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right", "kind"),
+    [
+        ("x.transpose(1, 2)", "x.transpose(1, 2).contiguous()", "a copy"),
+        ("x.transpose(1, 2)", "(x.transpose(1, 2))[0]", "an index"),
+        ("x.transpose(1, 2)", "x.swapaxes(1, 0)", "a transpose"),
+        ("x", "x.transpose(1, 2)", "a transpose"),
+    ],
+)
+def test_what_a_change_keeps_is_not_its_kind(wrong, right, kind):
+    (statement,), new = ast.parse(wrong).body, ast.parse(right, mode="eval").body
+    assert place_of_edit(Edit("f", statement, "value", statement.value, new)).kind == kind
+
+
 def test_a_statement_before_a_return_is_no_missing_return():
     old, new = (
         ast.parse(f"def f(x):\n    {body}return x\n").body[0].body
@@ -340,27 +356,27 @@ def test_the_place_of_a_general_mistake_is_found_although_it_has_a_name(locate):
         (
             SQUARE.replace("np.float64(0.5)", "0.5"),
             [(9, "np.sqrt(16)")],
-            "This is float64, and so is the result, which should be float32.",
+            "For float32 arguments this is float64, and so is the result, which should be float32.",
         ),
         (
             SQUARE.replace("np.sqrt(16)", "4"),
             [(4, "np.float64(0.5)")],
-            "This is float64, and so is the result, which should be float32.",
+            "For float32 arguments this is float64, and so is the result, which should be float32.",
         ),
         (
             HELPED,
             [(10, "np.sqrt(16)")],
-            "This is float64, and so is the result, which should be float32.",
+            "For float32 arguments this is float64, and so is the result, which should be float32.",
         ),
         (
             NESTED,
             [(10, "np.sqrt(16)")],
-            "This is float64, and so is the result, which should be float32.",
+            "For float32 arguments this is float64, and so is the result, which should be float32.",
         ),
         (
             METHOD,
             [(9, "np.sqrt(16)")],
-            "This is float64, and so is the result, which should be float32.",
+            "For float32 arguments this is float64, and so is the result, which should be float32.",
         ),
         (IN_PLACE, [(11, "")], "This line changes in place what the caller has passed."),
     ],
