@@ -20,7 +20,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dojo_authoring.parallel import for_each
-from dojo_authoring.verify.on_device import KataOnDevice, has_answers_in_torch, judge_on_device
+from dojo_authoring.verify.on_device import KataOnDevice, can_be_judged_on_a_device, judge_on_device
 from grader import __version__
 from grader.course.catalog import Course
 from grader.grading.session import has_cuda
@@ -259,7 +259,7 @@ def main() -> int:
     options = parser.parse_args()
     course, began = Course(ROOT), time.monotonic()
     chosen = [course.kata_info(name) for name in options.names] or list(course.katas.values())
-    infos = [info for info in chosen if has_answers_in_torch(course, info)]
+    infos = [info for info in chosen if can_be_judged_on_a_device(course, info)]
     head, is_real = facts(), has_cuda()
     print(f"device: {head['device']}", flush=True)
     refused, layers = fallback() if is_real else ("", "best")

@@ -121,7 +121,7 @@ def _keep(function: ast.FunctionDef, holder: str) -> bool:
     return True
 
 
-KINDS: dict[str, tuple[Callable[[ast.Module, KataInfo], Iterator[str]], str]] = {
+LOCATORS: dict[str, tuple[Callable[[ast.Module, KataInfo], Iterator[str]], str]] = {
     "a wider dtype": (with_wider_dtype, "keeps_the_dtype"),
     "a changed argument": (with_changed_argument, "leaves_arguments_unchanged"),
     "state kept between calls": (with_kept_state, ""),
@@ -130,7 +130,7 @@ KINDS: dict[str, tuple[Callable[[ast.Module, KataInfo], Iterator[str]], str]] = 
 
 def row_of(grader: Grader, course: Course, info: KataInfo, kind: str, most: int) -> tuple[Row, int]:
     """Return the row of wrong answers of a kind, and for how many of them a run shows a fact."""
-    make, check = KINDS[kind]
+    make, check = LOCATORS[kind]
     reference = course.solution(info, "reference").read_text(encoding="utf-8")
     plain = ast.unparse(ast.parse(reference))
     sources = list(dict.fromkeys(make(ast.parse(reference), info)))
@@ -164,7 +164,7 @@ def located(most: int, names: list[str]) -> None:
     random.Random(SEED).shuffle(infos)
     grader, source = open_grader(course, infos)
     grader.matchers.update({info.name: Nameless() for info in infos})
-    rows = {kind: Row() for kind in KINDS}
+    rows = {kind: Row() for kind in LOCATORS}
     shown, katas = Counter[str](), Counter[str]()
     with closing(source):
         print("| only fault | katas | wrong | shown by a run | located | changed line shown |")

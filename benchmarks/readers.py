@@ -36,7 +36,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "blank": {},
     "bound": {"names": ["double"]},
     "outline": {},
-    "docstrings": {},
+    "docstring_lines": {},
     "fields": {},
     "fill": {"name": "a", "value": "1"},
     "draft": {"names": ["double"], "name": "draft_of_{}", "todo": "TODO"},

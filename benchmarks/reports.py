@@ -35,7 +35,7 @@ from grader.texts.wrapping import code_lines
 from grader.worker.fork_server import WorkerFactories
 
 ROOT = Path(__file__).resolve().parents[1]
-LONGEST = 20  # reports that are listed by name
+MOST_LISTED = 20  # reports that are listed by name
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e-?\d+)?(?![\w.])")
 
 
@@ -109,7 +109,7 @@ def main(arguments: list[str]) -> None:
         print(f"| {info.name} {_summary(rows)}", flush=True)
     factories.close()
     print(f"| all {_summary(found)}\n")
-    for row in sorted(found, key=lambda row: row.lines)[-LONGEST:]:
+    for row in sorted(found, key=lambda row: row.lines)[-MOST_LISTED:]:
         print(f"{row.lines:>4} lines {row.numbers:>4} numbers  {row.kata}: {row.mistake}")
     for row in found:
         if row.runs is False:

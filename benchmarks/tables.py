@@ -43,7 +43,7 @@ KATAS = (
     "top_k",
     "warmup_schedule",
 )
-MOST = 1.5  # points of 10
+MOST_LOST = 1.5  # points of 10
 TENSORS = """
 import torch
 
@@ -199,7 +199,7 @@ def main(names: list[str]) -> None:
             Grader(course, factories, seed=seed).grade(parse(info, source, f"{name}.py")).report.score / 100
             for seed in (SEED, *SEEDS)
         ]
-        counted = ", ".join(f"{one:g}" for one in points[1:]) + (" ✗" if max(points[1:]) > MOST else "")
+        counted = ", ".join(f"{one:g}" for one in points[1:]) + (" ✗" if max(points[1:]) > MOST_LOST else "")
         print(f"| {name} | {points[0]:g} | {counted} | {len(source) // 1000} |", flush=True)
     factories.close()
 

@@ -14,7 +14,7 @@ from grader.texts.escaping import harmless
 from .stack import D_MODEL, printed_inputs
 
 REPLY = json.loads(Path(__file__).with_name("reply.json").read_text(encoding="utf-8"))
-MOST_TOKENS, LONGEST = 8, 16  # tokens that are read, and the characters of each that are shown
+MOST_TOKENS, LONGEST_TOKEN = 8, 16  # tokens that are read, and the characters of each that are shown
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def example_of(text: str | None = None) -> Example:
         inputs = {name: _reply(name) for name in ("position_table", "q", "k", "v", "hidden")} | {"x": x}
         tables = _reply("token_table"), _reply("output_weight")
         return Example(REPLY["tokens"], np.arange(3), REPLY["vocab"], *tables, memory, inputs)
-    tokens = [harmless(word, one_line=True)[:LONGEST] for word in text.split()][:MOST_TOKENS]
+    tokens = [harmless(word, one_line=True)[:LONGEST_TOKEN] for word in text.split()][:MOST_TOKENS]
     tokens = tokens or REPLY["tokens"]
     vocab = list(dict.fromkeys([*tokens, *REPLY["vocab"]]))
     table = np.random.default_rng(0).standard_normal((len(vocab), D_MODEL)).astype("f4") * np.float32(0.5)

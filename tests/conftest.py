@@ -25,7 +25,7 @@ from grader.course.submission import read_submission
 from grader.grading import submission_run
 from grader.grading.grader import Grader
 from grader.reading.rules import everywhere
-from grader.values.exchange import Exchange
+from grader.values.exchange import ArrayExchange
 from grader.worker import client
 from grader.worker.child.executor import load_module
 from grader.worker.client import RemoteStudent
@@ -201,7 +201,7 @@ def connect(request):
     def start(code, *, library="numpy", source="", entry_points=(), forbidden=(), call_seconds=5.0):
         process = request.getfixturevalue(f"{source or library}_source").start("cpu")
         processes.append(process)
-        student = RemoteStudent(process, call_seconds, exchange=Exchange(library))
+        student = RemoteStudent(process, call_seconds, exchange=ArrayExchange(library))
         student.greeting(LOAD_SECONDS)
         student.loaded = student.load(
             "kata",

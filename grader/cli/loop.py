@@ -20,7 +20,7 @@ from grader.cli.console import error_text, linked, milestones, note_text, view_o
 from grader.cli.kata_list import bar, kata_list, welcome
 from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
 from grader.cli.options import PAGE, PASSED, GradeOptions
-from grader.cli.practice import confirmation, question
+from grader.cli.practice import brought_back, replacing_question
 from grader.cli.progress import Progress
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo
@@ -441,7 +441,7 @@ class Loop:
         data = stub_source(self.course, self.current, self.versions)
         if data is None:
             self.say(f"There is no copy of the stub of {self.current.name}.")
-        elif not self._path.exists() or self._agrees(question([self.current.name], self.versions)):
+        elif not self._path.exists() or self._agrees(replacing_question([self.current.name], self.versions)):
             self._bring_back(data, "The stub")
 
     @property
@@ -461,7 +461,7 @@ class Loop:
         if data is None:
             self.say(f"There is no copy of the stub of {self.current.name} in {name}.")
         elif not self.standings[self.current.name].mark or self._agrees(
-            question([self.current.name], self.versions)
+            replacing_question([self.current.name], self.versions)
         ):
             self._bring_back(data, f"The stub in {name}")
 
@@ -481,7 +481,7 @@ class Loop:
         except OSError as error:
             self.say(f"{from_here(self._path)} cannot be written: {reason_of(error)}.")
         else:
-            self.say(confirmation(self.current, what, copy), *([copy] if copy else []))
+            self.say(brought_back(self.current, what, copy), *([copy] if copy else []))
 
     def not_better(self) -> str:
         data = self.versions.kept(BEST_COPIES, self.current)

@@ -125,7 +125,10 @@ def bring_back(course: Course, infos: list[KataInfo], are_all: bool) -> int:
     if are_all and not changed and code == PASSED:
         click.echo("Nothing to bring back: no file was changed.")
     if changed:
-        click.confirm(paragraphs(question([info.name for info in changed], versions), columns()), abort=True)
+        click.confirm(
+            paragraphs(replacing_question([info.name for info in changed], versions), columns()),
+            abort=True,
+        )
     for info, data in changed.items():
         path = course.stub(info)
         try:
@@ -133,7 +136,7 @@ def bring_back(course: Course, infos: list[KataInfo], are_all: bool) -> int:
         except OSError as error:
             code = _refuse(f"{from_here(path)} cannot be written: {reason_of(error)}.")
         else:
-            click.echo(paragraphs(confirmation(info, "The stub", copy), columns()))
+            click.echo(paragraphs(brought_back(info, "The stub", copy), columns()))
     return code
 
 
@@ -143,7 +146,7 @@ def _refuse(why: str) -> int:
     return WRONG_INPUT
 
 
-def question(names: list[str], versions: Versions) -> str:
+def replacing_question(names: list[str], versions: Versions) -> str:
     """Return the question before files are replaced, which says where their copies are."""
     shown = ", ".join([*names[:MOST_NAMES], "…"] if len(names) > MOST_NAMES else names)
     many = f"{len(names)} katas ({shown})"
@@ -154,7 +157,7 @@ def question(names: list[str], versions: Versions) -> str:
     )
 
 
-def confirmation(info: KataInfo, what: str, copy: Path | None) -> str:
+def brought_back(info: KataInfo, what: str, copy: Path | None) -> str:
     """Return that a version is back, and where a copy of the file is that it replaced."""
     kept = f" What it replaced is in {from_here(copy)}." if copy else ""
     return f"{what} of {info.name} is back.{kept}"

@@ -153,7 +153,7 @@ class KnownSolutions:
         nodes = (node for node in self.tree.body if isinstance(node, Definition))
         return {node.name: node for node in nodes if not node.name.startswith("_")}
 
-    def general(self, kata: Kata) -> list[str]:
+    def general_names(self, kata: Kata) -> list[str]:
         """Return the names of the general mistakes that can show in the kata."""
         entries = [getattr(self.reference, entry) for entry in self.info.entry_points]
         return [

@@ -52,7 +52,7 @@ def seeds(course: Course) -> list[Seed]:
     return found
 
 
-def secret_seed(course: Course) -> int:
+def seed_or_new(course: Course) -> int:
     """Return the secret seed of a course, which is made now if there is none. Raises CourseError."""
     known = seeds(course)
     return known[-1].seed if known else new_seed(course)

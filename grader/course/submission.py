@@ -22,7 +22,7 @@ from grader.reading.source import MAX_BYTES as MAX_BYTES
 from grader.report import Isolation
 
 if TYPE_CHECKING:
-    from grader.values.exchange import Exchange
+    from grader.values.exchange import ArrayExchange
     from grader.worker.reader import Reader, Record
 
 SUFFIX = ".ipynb"
@@ -75,11 +75,11 @@ class Submission:
         return self.library != self.info.library
 
     @property
-    def exchange(self) -> Exchange:
+    def exchange(self) -> ArrayExchange:
         """How the kata's arrays reach the submission, and come back from it."""
-        from grader.values.exchange import Exchange  # imports NumPy, which most commands do without
+        from grader.values.exchange import ArrayExchange  # imports NumPy, which most commands do without
 
-        return Exchange(self.library, as_tensors=self.as_tensors)
+        return ArrayExchange(self.library, as_tensors=self.as_tensors)
 
     @property
     def touched(self) -> bool:

@@ -228,7 +228,7 @@ def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]
     if not course.mistakes(prepared.info):
         return []
     answers = KnownSolutions(course, prepared.info, "mistakes")
-    names = [*answers.names, *answers.general(prepared.kata)]
+    names = [*answers.names, *answers.general_names(prepared.kata)]
     return [MistakeOfCourse(answers, name, prepared) for name in names]
 
 

@@ -27,7 +27,7 @@ Paint = Callable[[str, str], str]  # a text and a colour code, as in `formats.te
 
 
 @dataclass(frozen=True)
-class Cell:
+class TextCell:
     """The text of one cell, and whether its value is wrong."""
 
     text: str
@@ -103,7 +103,7 @@ def _table(picture: Picture, panel: Panel, text: Callable[[float], str], paint: 
     """Return the panel as a title, a line of column labels and a line for each row."""
     marked = set(picture.wrong) if panel is picture.panels[-1] else set()
     cells = [
-        [Cell(text(value), (r, c) in marked) for c, value in enumerate(row)]
+        [TextCell(text(value), (r, c) in marked) for c, value in enumerate(row)]
         for r, row in enumerate(panel.values)
     ]
     columns = list(map(short_label, picture.columns))
@@ -118,7 +118,7 @@ def _table(picture: Picture, panel: Panel, text: Callable[[float], str], paint: 
     return lines
 
 
-def _marked(cell: Cell, room: int, paint: Paint) -> str:
+def _marked(cell: TextCell, room: int, paint: Paint) -> str:
     shown = f"{'✗' * cell.wrong + cell.text:>{room + 1}}"
     return " " + (paint(shown, ORANGE) if cell.wrong else paint(shown, BLUE) if "█" in shown else shown)
 

@@ -256,7 +256,7 @@ def moved_by_one(node: ast.Compare, _: ExpressionContext) -> Iterator[ast.AST]:
         yield with_part(node, "comparators", [ast.BinOp(bound, step(), ast.Constant(1))])
 
 
-def without_the_first(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+def range_without_its_first(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
     """Leave the first number of a range out."""
     if name_of(node) in ("range", "arange") and len(node.args) == 1:
         yield with_part(node, "args", [ast.Constant(1), *node.args])
@@ -282,7 +282,7 @@ LIMITS = Family(
     "limits",
     (
         (ast.Compare, moved_by_one),
-        (ast.Call, without_the_first),
+        (ast.Call, range_without_its_first),
         (ast.Call, positions_from_one),
         (ast.For, loop_from_one),
         (ast.comprehension, loop_from_one),

@@ -147,10 +147,10 @@ def is_a_table(node: ast.Call) -> bool:
     """Return whether the call makes a table or a mask whose arguments are its sizes, each written out."""
     is_range = name_of(node) == "arange" and len(node.args) > 1
     is_maker = name_of(node) in MAKERS - {"full", "full_like"} and bool(node.args) and not is_range
-    return is_maker and not any(isinstance(size, ast.Starred) for size in sizes(node))
+    return is_maker and not any(isinstance(size, ast.Starred) for size in table_sizes(node))
 
 
-def sizes(node: ast.Call) -> list[ast.expr]:
+def table_sizes(node: ast.Call) -> list[ast.expr]:
     """Return the sizes with which a call makes a table."""
     return node.args[0].elts if isinstance(node.args[0], ast.Tuple) else node.args
 
@@ -158,7 +158,7 @@ def sizes(node: ast.Call) -> list[ast.expr]:
 def cut(node: ast.Call, table: ast.expr) -> ast.expr:
     """Return an expression that cuts the table to the sizes with which the call makes one."""
     is_square = name_of(node) in ("eye", "tri") and len(node.args) == 1
-    axes = sizes(node) * 2 if is_square else sizes(node)
+    axes = table_sizes(node) * 2 if is_square else table_sizes(node)
     return expression(f"{ast.unparse(table)}[{', '.join(f':{ast.unparse(size)}' for size in axes)}]")
 
 

@@ -296,7 +296,7 @@ def _is_as_before(old: Any, new: Any) -> bool:
     before, after = to_numpy(old), to_numpy(new)
     if before is None or after is None or not before.ndim or before.shape == after.shape:
         return True
-    return all(is_so(after) for is_so in KINDS if is_so(before))
+    return all(is_so(after) for is_so in ROW_PROPERTIES if is_so(before))
 
 
 def _holds_probabilities(array: np.ndarray[Any, Any]) -> bool:
@@ -312,7 +312,7 @@ def _shows_something(array: np.ndarray[Any, Any]) -> bool:
 
 
 #: What the rows of an array may be, each of them.
-KINDS = [_holds_probabilities, _is_permutation, _shows_something]
+ROW_PROPERTIES = [_holds_probabilities, _is_permutation, _shows_something]
 
 
 def _is_seeded(arguments: Arguments) -> bool:

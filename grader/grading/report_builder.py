@@ -38,7 +38,7 @@ from grader.values.formatting import axis_names, describe, show
 if TYPE_CHECKING:
     from grader.edits.candidates import EditPlace
 from grader.grading.pictures import pictures_of
-from grader.values.exchange import AS_IT_IS, Exchange
+from grader.values.exchange import AS_IT_IS, ArrayExchange
 
 #: The failure of a check that a report shows, and its call as code; None if it cannot be printed.
 Told = tuple[Failure, Script | None]
@@ -81,7 +81,7 @@ def as_check(
     printed: str = "",
     names: Signatures | None = None,
     parts: JudgedParts | None = None,
-    exchange: Exchange = AS_IT_IS,
+    exchange: ArrayExchange = AS_IT_IS,
     told: Told | None = None,
     is_plain: bool = True,
 ) -> CheckReport:
@@ -181,7 +181,7 @@ def shown(
     result: CheckResult,
     kata: Kata,
     names: Signatures,
-    exchange: Exchange = AS_IT_IS,
+    exchange: ArrayExchange = AS_IT_IS,
     easier: Callable[[Failure], Iterable[Failure]] = lambda _: (),
 ) -> Told:
     """Return the failure that a report shows and its call: the smallest; one of the next whose call is

@@ -20,7 +20,7 @@ from grader.checks.runner import Failure, shares_memory
 from grader.grading.values_as_code import MOST_ENTRIES, NotCode, code_of
 from grader.values.arrays import leaves, to_numpy
 from grader.values.comparison import Difference
-from grader.values.exchange import AS_IT_IS, Exchange
+from grader.values.exchange import AS_IT_IS, ArrayExchange
 from grader.values.formatting import counted, describe, describe_type, show
 from grader.values.seeded import expression_of, seed_of, seeded
 from grader.worker.calls import Call
@@ -141,7 +141,7 @@ def script_of(
     names: Signatures,
     *,
     of_state: bool = False,
-    exchange: Exchange = AS_IT_IS,
+    exchange: ArrayExchange = AS_IT_IS,
 ) -> Script | None:
     """Return the failing call of the student's `module` as code, or None if nothing was called. For a check
     `of_state` the calls before it are shown too. Its arrays are written as the submission got
@@ -339,7 +339,7 @@ class _CallWriter:
     calls: list[Call]
     signatures: Signatures
     gradient: str = ""  # the argument or the parameter whose gradient is printed
-    exchange: Exchange = AS_IT_IS  # with the submission
+    exchange: ArrayExchange = AS_IT_IS  # with the submission
     item: int | None = None  # of the last result, if that is a list
     values: dict[str, Any] = field(default_factory=dict)
     known: dict[tuple[str, int] | None, str] = field(default_factory=dict)  # code of objects and results
@@ -709,7 +709,7 @@ def _in_one_frame(codes: list[str]) -> tuple[str, list[str], str]:
     return before, [part[2] for part in parts if part], after
 
 
-def _as_logarithms(value: Any, exchange: Exchange) -> str:
+def _as_logarithms(value: Any, exchange: ArrayExchange) -> str:
     """Return code for a function's answer: as logarithms of round probabilities if it holds exactly those."""
     array = to_numpy(value) if hasattr(value, "shape") else None
     is_torch = type(value).__module__ == "torch"

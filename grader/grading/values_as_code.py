@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from grader.values.arrays import is_contiguous, to_numpy
-from grader.values.exchange import AS_IT_IS, Exchange
+from grader.values.exchange import AS_IT_IS, ArrayExchange
 from grader.values.seeded import expression_of, identity_of
 from grader.worker.protocol.codec import forwards, span_of
 
@@ -19,7 +19,7 @@ class NotCode(Exception):
     """A value cannot be written as code."""
 
 
-def code_of(value: Any, exchange: Exchange = AS_IT_IS, *, is_whole: bool = False) -> str:
+def code_of(value: Any, exchange: ArrayExchange = AS_IT_IS, *, is_whole: bool = False) -> str:
     """Return an expression for what the submission has where the grader has `value`, in which seeded arrays
     are written by their seed unless `is_whole` is true. Raises NotCode."""
     if isinstance(value, bool | int | str | type(None)):

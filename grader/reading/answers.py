@@ -152,7 +152,7 @@ def outline(data: bytes) -> tuple[Answer, str]:
     return {"defines": places.defined(tree), "imports": [*places.imported(tree)]}, ""
 
 
-def docstrings(data: bytes) -> tuple[list[tuple[int, int]], str]:
+def docstring_lines(data: bytes) -> tuple[list[tuple[int, int]], str]:
     """Return the first and the last line of each docstring of a source."""
     tree = tree_of(_text(data))
     return ([*places.documented(tree)] if tree else []), ""
@@ -205,7 +205,7 @@ QUESTIONS: Mapping[str, Callable[..., tuple[Any, str]]] = {
             blank,
             bound,
             outline,
-            docstrings,
+            docstring_lines,
             difference,
             fields,
             fill,

@@ -2,8 +2,8 @@
 
 A cell answers a kata if it begins with `%%kata NAME`, also below magics that run a cell, such as `%%time`; if
 it has no such line, the name is its `grade_id` for nbgrader. Of several such cells the last written one
-counts, as when all cells are run; without one, the last stub. Its source is what the kernel runs: `code_of`
-takes out the magics for the magic `%grade`, for `grade FILE` and for `nbgrader autograde` alike.
+counts, as when all cells are run; without one, the last stub. Its source is what the kernel runs:
+`without_magics` takes out the magics for `%grade`, for `grade FILE` and for `nbgrader autograde` alike.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def answer_to(kata_name: str, cells: Iterable[Cell]) -> str | None:
     if sum(map(len, own)) > MOST_SOURCE:
         text = f"The cells of {kata_name} hold more than {MOST_SOURCE >> 10} KiB of code."
         raise Refused(text, unread=True)
-    answers = list(map(code_of, own))
+    answers = list(map(without_magics, own))
     written = [answer for answer in answers if len(answer) > LARGEST_STUB or not is_stub(answer)]
     return next(iter((written or answers)[-1:]), None)
 
@@ -113,7 +113,7 @@ def opening_of(source: str) -> tuple[str, str]:
     return (name, above + source[at:]) if name else ("", source)
 
 
-def code_of(source: str) -> str:
+def without_magics(source: str) -> str:
     """Return the code of a cell that the kernel runs, without what only a kernel can run.
 
     `%time f(x)` becomes `f(x)`, what is assigned from a magic or a command is None, and any other such line

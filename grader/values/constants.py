@@ -10,7 +10,7 @@ from grader.values.formatting import describe_type, show
 
 CLOSE = 0.005  # the largest relative error of a number with a fraction
 EMPTY = "ellipsis"  # the type of `...`, which stands for an answer in a stub
-KINDS: Mapping[type, str] = {
+TYPE_WORDS: Mapping[type, str] = {
     bool: "True or False",
     int: "a number",
     float: "a number",
@@ -20,22 +20,25 @@ KINDS: Mapping[type, str] = {
 
 
 def plain(value: Any) -> Any:
-    """Return a list or an array as a tuple, a number of NumPy as Python's, and a text in capitals."""
+    """Return a list or an array as a tuple, and a number of NumPy as Python's."""
     if hasattr(type(value), "tolist"):  # a proxy would ask the worker for an attribute of its own
         value = value.tolist()
     if isinstance(value, list | tuple):
         return tuple(map(plain, value))
-    return value.strip().upper() if isinstance(value, str) else value
+    return value
 
 
 def agrees(expected: Any, answer: Any) -> bool:
-    """True if an answer is the one that is due; numbers with a fraction may differ by CLOSE."""
+    """True if an answer is the one that is due; numbers with a fraction may differ by CLOSE, and texts in
+    case and in spaces around them."""
     if _kind(expected) != _kind(answer):
         return False
     if isinstance(expected, tuple):
         return len(expected) == len(answer) and all(map(agrees, expected, answer))
     if isinstance(expected, float):
         return math.isclose(expected, answer, rel_tol=CLOSE)
+    if isinstance(expected, str):
+        return bool(expected.strip().upper() == answer.strip().upper())
     return bool(expected == answer)
 
 
@@ -51,4 +54,4 @@ def what_is_wrong(name: str, expected: Any, answer: Any) -> str:
 
 def _kind(value: Any) -> str:
     """Return the kind of an answer, or "" if it is no answer."""
-    return KINDS.get(type(value), "")
+    return TYPE_WORDS.get(type(value), "")

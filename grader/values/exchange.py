@@ -11,7 +11,7 @@ from grader.worker.protocol import codec
 
 
 @dataclass(frozen=True)
-class Exchange:
+class ArrayExchange:
     """The exchange of values with a submission in one `library`. With `as_tensors` the submission is in
     PyTorch and the kata in NumPy: what is an array here is a tensor there."""
 
@@ -38,5 +38,5 @@ class Exchange:
         return self.as_tensors or not isinstance(array, np.ndarray)
 
 
-AS_IT_IS = Exchange("torch")  # tensors as tensors, and arrays as arrays
-TRANSLATED = Exchange("torch", as_tensors=True)
+AS_IT_IS = ArrayExchange("torch")  # tensors as tensors, and arrays as arrays
+TRANSLATED = ArrayExchange("torch", as_tensors=True)

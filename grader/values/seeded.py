@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grader.values.arrays import dtype_name, is_contiguous, to_numpy
-from grader.values.exchange import AS_IT_IS, Exchange
+from grader.values.exchange import AS_IT_IS, ArrayExchange
 
 SEEDS = 128
 FEWEST_SEEDED = 4  # entries of an array that is recognised as a seeded one
@@ -45,7 +45,7 @@ def seed_of(value: Any) -> int | None:
     return seed if np.array_equal(drawn.astype(array.dtype), array) else None
 
 
-def expression_of(value: Any, exchange: Exchange = AS_IT_IS) -> str | None:
+def expression_of(value: Any, exchange: ArrayExchange = AS_IT_IS) -> str | None:
     """Return a short expression for an array as the submission has it; None if there is none."""
     seed = seed_of(value)
     is_tensor = exchange.has_tensor(value)
@@ -67,7 +67,7 @@ def expression_of(value: Any, exchange: Exchange = AS_IT_IS) -> str | None:
     return f"{library}.full({tuple(value.shape)}, {plain!r}, dtype={library}.{name})"
 
 
-def identity_of(value: Any, exchange: Exchange = AS_IT_IS) -> str | None:
+def identity_of(value: Any, exchange: ArrayExchange = AS_IT_IS) -> str | None:
     """Return an expression for an identity matrix of a float dtype; None for any other value."""
     array = to_numpy(value) if hasattr(value, "shape") else None
     if array is None or array.dtype.kind != "f" or array.ndim != 2 or not is_contiguous(value):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.values.exchange import AS_IT_IS, Exchange
+from grader.values.exchange import AS_IT_IS, ArrayExchange
 from grader.worker.process import Process, Usage
 from grader.worker.protocol.channel import OUTPUT_LIMIT, ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import Handle, Malformed, encode, in_one_line
@@ -80,7 +80,7 @@ class RemoteStudent(Student):
         process: Process,
         call_seconds: float = CALL_SECONDS,
         budget: Budget | None = None,
-        exchange: Exchange = AS_IT_IS,
+        exchange: ArrayExchange = AS_IT_IS,
     ) -> None:
         super().__init__()
         self._process, self._channel = process, process.channel

@@ -62,7 +62,7 @@ def import_homework(
     """Audit a homework, write a function of it into a course as the draft of a kata, and print what was
     taken over. Raises CourseError, before anything is written, if that cannot be graded."""
     from dojo_audit.drafting import exercise_of
-    from dojo_authoring.scaffold.imported import write_exercise
+    from dojo_authoring.scaffold.imported import write_imported_kata
 
     homework = open_homework(folder, options.solution, options.tests, options.replaces)
     progress = _Progress()
@@ -71,7 +71,7 @@ def import_homework(
         auditor.try_mutants()
         exercise = exercise_of(auditor, function, title, source)
         progress.end()
-    for path in write_exercise(root, track, name, exercise):
+    for path in write_imported_kata(root, track, name, exercise):
         click.echo(f"wrote {path}")
     calls = counted(len(exercise.calls), "call")
     click.echo(f"taken over from {homework.label}: {calls} of `{exercise.function}`")

@@ -231,7 +231,7 @@ MOST_SURVIVORS = 10
 CELL = re.compile(r"(\w+)_cells/\d+_(\w+)\.py$")  # the file of a notebook's cell in a copy
 LONGEST_VALUE = 300  # characters of a value
 #: What a witness shows, after the calls.
-KINDS = {
+WITNESS_WORDS = {
     "value": "",
     "state": "its attribute `{name}`",
     "argument": "it changes its argument `{name}`",
@@ -299,7 +299,7 @@ def _witness(one: TestedMutant | SubmissionFate) -> list[str]:
     if one.witness is None:
         return []
     found = one.witness
-    said = KINDS[found.kind].format(name=found.argument.lstrip("."))
+    said = WITNESS_WORDS[found.kind].format(name=found.argument.lstrip("."))
     lines = [f"   called    {line}" if n == 0 else f"             {line}"
              for n, line in enumerate(_cut(found.code).splitlines())]  # fmt: skip
     if found.expected:

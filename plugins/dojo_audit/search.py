@@ -35,13 +35,13 @@ SEEDS = tuple(range(20))
 ENOUGH = 3  # calls of the tests, to say that arrays have an even number of columns
 MOST_DOUBTS = 3  # after which the answers count as random
 FEW_ENTRIES = 24  # of an array whose entries are drawn one by one
-LONGEST = 1_500  # characters of code of one argument
+LONGEST_ARGUMENT = 1_500  # characters of code of one argument
 AXES = {"axis", "dim"}
 #: How many roundings may stand between two right answers, in float64: a chain of steps repeats them.
 ROUNDINGS, FEW_ROUNDINGS = 2.0**16, 2.0**4
 
 
-class NotCode(Exception):
+class NoExpression(Exception):
     """A value cannot be written as code."""
 
 
@@ -97,8 +97,8 @@ def calls(job: dict[str, Any]) -> dict[str, Any]:
             trial = _loaded(call["steps"])
             outcome = right.run(_placed(right, trial))[0][0]
             if not outcome["raised"]:
-                codes = {name: code_of(value) for name, value in trial[0]["args"].items()}
-                if sum(map(len, codes.values())) <= LONGEST:
+                codes = {name: literal_of(value) for name, value in trial[0]["args"].items()}
+                if sum(map(len, codes.values())) <= LONGEST_ARGUMENT:
                     found.setdefault(step["name"], []).append(codes)
     return {"calls": found}
 
@@ -204,7 +204,8 @@ class Pair:
             nonlocal best, deadline, is_shrinking
             if _clock() > deadline or self.doubts > MOST_DOUBTS:
                 return
-            trial = Redrawn(data.draw, self.group, is_lenient=self.is_lenient, right=self.right).trial()
+            like = TrialGenerator(data.draw, self.group, is_lenient=self.is_lenient, right=self.right)
+            trial = like.generate()
             if trial and self.difference(trial) and (is_shrinking or self.is_sure(trial)):
                 if not is_shrinking:
                     is_shrinking, deadline = True, max(deadline, _clock() + self.job["seconds"] / 2)
@@ -393,7 +394,7 @@ def _filled(trial: Trial, run: list[Outcome]) -> Trial:
     return [trial[0], {**trial[1], "sets": {"parameters()": True}}, *trial[2:]]
 
 
-class Redrawn:
+class TrialGenerator:
     """Draws a trial like those that the tests make: of the same kinds, dtypes, ranges and equal sizes."""
 
     def __init__(self, draw: Draw, group: list[Trial], *, is_lenient: bool, right: HomeworkVersion) -> None:
@@ -401,7 +402,7 @@ class Redrawn:
         self.sizes: dict[int, int] = {}
         self.scale = 1
 
-    def trial(self) -> Trial:
+    def generate(self) -> Trial:
         """Return a trial with new arguments; [] if they cannot be made."""
         base = self.draw(st.sampled_from(self.group))
         repeats = len(base) == 1 and self.draw(st.integers(0, 3)) == 3
@@ -605,7 +606,7 @@ def _described(pair: Pair, trial: Trial, modules: dict[str, str]) -> dict[str, A
         "got": found.got[:2_000],
         "argument": found.name,
         "raised": right["raised"],
-        "result": _short(value, 4 * LONGEST),
+        "result": _short(value, 4 * LONGEST_ARGUMENT),
     }
 
 
@@ -619,39 +620,39 @@ def _as_code(right: HomeworkVersion, step: Step, modules: dict[str, str]) -> dic
         "module": modules.get(step["file"], ""),
         "makes": bool(step.get("makes")),
         "given": [
-            [k, "" if k in step["links"] else _short(v, LONGEST), not known.get(k, False)]
+            [k, "" if k in step["links"] else _short(v, LONGEST_ARGUMENT), not known.get(k, False)]
             for k, v in placed["args"].items()
         ],
-        "sets": [[name, _short(value, LONGEST)] for name, value in step["sets"].items()],
+        "sets": [[name, _short(value, LONGEST_ARGUMENT)] for name, value in step["sets"].items()],
     }
 
 
 def _short(value: Any, most: int) -> str:
     """Return a value as code; empty if it has none, or if that is long."""
-    with suppress(NotCode):
-        code = code_of(value)
+    with suppress(NoExpression):
+        code = literal_of(value)
         return code if len(code) <= most else ""
     return ""
 
 
-def code_of(value: Any) -> str:
-    """Return an expression whose value is `value`. Raises NotCode."""
+def literal_of(value: Any) -> str:
+    """Return an expression whose value is `value`. Raises NoExpression."""
     if isinstance(value, bool | int | str | bytes | type(None)) and type(value).__module__ == "builtins":
         return repr(value)
     if type(value) in (float, complex):
         return repr(value) if np.isfinite(value) else f"float('{value}')"
     if type(value) in (list, tuple):
-        inside = ", ".join(map(code_of, value))
+        inside = ", ".join(map(literal_of, value))
         return f"[{inside}]" if type(value) is list else f"({inside}{',' if len(value) == 1 else ''})"
     if type(value) is dict:
-        return "{" + ", ".join(f"{code_of(key)}: {code_of(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{literal_of(key)}: {literal_of(item)}" for key, item in value.items()) + "}"
     if type(value) is set and value:
-        return "{" + ", ".join(sorted(map(code_of, value))) + "}"
+        return "{" + ", ".join(sorted(map(literal_of, value))) + "}"
     array = to_numpy(value)
     if array is None or array.dtype.kind not in "biuf":
-        raise NotCode
+        raise NoExpression
     if isinstance(value, np.generic):
-        return f"np.{value.dtype}({code_of(value.item())})"
+        return f"np.{value.dtype}({literal_of(value.item())})"
     is_torch = type(value).__module__.startswith("torch")
     dtype = str(value.dtype) if is_torch else f"np.{value.dtype}"
     maker, inside = ("torch.tensor" if is_torch else "np.array"), _rows(array)
@@ -665,4 +666,4 @@ def code_of(value: Any) -> str:
 def _rows(array: Any) -> str:
     if array.ndim:
         return "[" + ", ".join(map(_rows, array)) + "]"
-    return code_of(float(str(array)) if array.dtype.kind == "f" else array.item())
+    return literal_of(float(str(array)) if array.dtype.kind == "f" else array.item())

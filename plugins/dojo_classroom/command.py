@@ -26,7 +26,7 @@ from grader.answer_keys.file import has_keys
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.renaming import renamed
-from grader.course.secret_seed import secret_seed
+from grader.course.secret_seed import seed_or_new
 from grader.texts.escaping import one_line
 from grader.texts.points import points
 from grader.values.formatting import counted
@@ -64,7 +64,7 @@ class ClassOptions:
         """Return the options of the grading processes, with the secret seed if no key has the cases. Raises
         CourseError."""
         katas = tuple(info.name for info in infos)
-        seed = SEED if has_keys(course, infos, self.key) else secret_seed(course)
+        seed = SEED if has_keys(course, infos, self.key) else seed_or_new(course)
         terms = (self.device, self.isolation, self.key, self.secret, seed)
         return GraderOptions(course.root.absolute(), course.exercises.absolute(), katas, *terms)
 

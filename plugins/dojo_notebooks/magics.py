@@ -22,7 +22,7 @@ from IPython.display import display
 from dojo_notebooks.notebook import frame_bundle, mime_bundle, score_of
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
 from grader.kata import KataError
-from grader.reading.cells import code_of, is_stub
+from grader.reading.cells import is_stub, without_magics
 from grader.report import KataReport, ReportError, from_json
 
 Result = TypeVar("Result")
@@ -49,7 +49,7 @@ class KataMagics(Magics):
         """%%kata NAME: run the cell and save its source as the answer to that kata."""
         info = _or_usage_error(lambda: _course().kata_info(line.strip()))
         source = "\n" + cell
-        code = code_of(source)
+        code = without_magics(source)
         before = self.sources.pop(info.name, code)
         self.sources[info.name] = before if is_stub(code) else code  # as autograding chooses
         if not self.shell.run_cell(source).success:

@@ -27,7 +27,7 @@ from dojo_authoring.release import keys
 from dojo_authoring.release.repository import core_files, fill
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import read
-from grader.course.secret_seed import secret_seed
+from grader.course.secret_seed import seed_or_new
 from grader.course.submission import SUFFIX
 from grader.course.syllabus import SYLLABUS_FILE
 from grader.drawing import statement
@@ -333,7 +333,7 @@ def course_files(
         files |= _assignment(track, beside, each)
         whole = {track: notebook_of(course, own, f"The track {track}, all in one notebook")}
         files |= _assignment(f"{track}-{IN_ONE}", beside, whole)
-    return files | _keys(course, infos, secret_seed(course) if hidden_seed is None else hidden_seed)
+    return files | _keys(course, infos, seed_or_new(course) if hidden_seed is None else hidden_seed)
 
 
 def _assignment(name: str, beside: dict[str, bytes], notebooks: dict[str, str]) -> dict[str, bytes]:

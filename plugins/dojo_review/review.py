@@ -126,7 +126,7 @@ def numbers_of(source: str, span: range | None = None) -> list[int]:
     """Return the numbers of the lines of an answer that are shown: no docstrings; those in `span`, or all."""
     lines, hidden = source.split("\n"), set[int]()
     with suppress(SubmissionRejected):
-        for first, last in ask("docstrings", list[tuple[int, int]], encoded(source))[0]:
+        for first, last in ask("docstring_lines", list[tuple[int, int]], encoded(source))[0]:
             hidden |= set(range(first, last + 1))
     shown = [number for number in span or range(1, len(lines) + 1) if number not in hidden]
     while shown and not lines[shown[0] - 1].strip():

@@ -25,7 +25,7 @@ Shapes = Sequence[tuple[int, ...]]
 #: `plain` is a product or a sum of the grader's own.
 Source = Literal["yours", "fails", "recorded", "missing", "plain"]
 SAME = 1e-3  # a smaller difference from the recording, which has five decimals, is none
-KINDS = {"f4": "fiu", "i8": "iu", "?": "b"}  # the kinds of dtype that do where one is needed
+DTYPE_KINDS = {"f4": "fiu", "i8": "iu", "?": "b"}  # the kinds of dtype that do where one is needed
 BLOCKED = "A value is missing."
 
 
@@ -164,7 +164,7 @@ def _array(value: Any, shape: tuple[int, ...], kind: str) -> Array:
     if not isinstance(value, int | float | np.ndarray | np.generic):
         raise Unusable(f"It returned an object of type {type(value).__name__}, and an array is needed.")
     array = np.asarray(value)
-    if array.dtype.kind not in KINDS[kind]:
+    if array.dtype.kind not in DTYPE_KINDS[kind]:
         raise Unusable(f"It returned the dtype {array.dtype}, and {np.dtype(kind)} is needed.")
     if array.shape != shape:
         raise Unusable(f"It returned the shape {list(array.shape)}, and {list(shape)} is needed.")

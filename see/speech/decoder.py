@@ -24,7 +24,7 @@ from .model import Model, read_model
 
 LIKELIEST = 5
 SLACK = 1e-3  # by which rounding may take a probability above 1
-LONGEST = 96  # tokens of a prompt that are read, the last ones
+LONGEST_PROMPT = 96  # tokens of a prompt that are read, the last ones
 
 
 class Decoder:
@@ -38,7 +38,7 @@ class Decoder:
         model, (start,) = self.model, END.encode()
         if wish.way and wish.without:
             raise Silent("Only the parts can be left out, not what `cache` and `whole` do at once.")
-        ids = [start, *model.encode(wish.prompt)[-LONGEST:]]
+        ids = [start, *model.encode(wish.prompt)[-LONGEST_PROMPT:]]
         yield from (Token(token, model.text(token)) for token in ids[1:])
         following = _Following(self.calls, wish)
         steps = self._steps(wish)

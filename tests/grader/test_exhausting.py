@@ -15,7 +15,7 @@ from grader.course.catalog import Course
 
 HERE = Path(__file__).parent
 COURSE = Course(HERE.parents[1])
-MOST = 370  # MiB of the grading process beyond its library; PyTorch for the CPU takes 230
+MOST_MIB = 370  # MiB of the grading process beyond its library; PyTorch for the CPU takes 230
 REPORT = 256_000  # bytes
 #: These take long, so only the benchmark runs them.
 SLOWEST = {
@@ -61,7 +61,7 @@ def memory_of(library):
 def test_memory_and_report_have_limits(file):
     name, code = file.parent.name, "from grader.cli.grade import grade; grade(sys.argv[1:])"
     printed, peak = run(code, name, "--file", str(file), "--format", "json")
-    assert peak <= MOST + memory_of(COURSE.kata_info(name).library)
+    assert peak <= MOST_MIB + memory_of(COURSE.kata_info(name).library)
     assert len(printed) < REPORT
     (kata,) = json.loads(printed)["katas"]
     assert kata["status"] == "failed"

@@ -62,6 +62,8 @@ class Inputs(Questions):
     def complaint(self, kata: Kata, asked: AskedConstant) -> str:
         """Return why the value of a constant does not tell the functions apart."""
         _, nudge = kata.questions[asked.name]
+        if isinstance(asked.value, str):
+            return f"{asked.name} is the text {asked.value}. {nudge}"
         if not isinstance(asked.value, tuple) or len(asked.value) != len(asked.expected):
             return f"{asked.name} is no list of {len(asked.expected)} numbers. {nudge}"
         results = [function(asked.value) for function in (asked.reference().right, asked.reference().wrong)]
@@ -88,6 +90,7 @@ class TestAnotherKind:
             ("(-3, -2)", "passed", ""),
             ("[-3, 2]", "failed", "Both return 2. What do both begin with?"),
             ("[-3, -2, -1]", "failed", "NUMBERS is no list of 2 numbers. What do both begin with?"),
+            ('"-3 and x"', "failed", "NUMBERS is the text -3 and x. What do both begin with?"),
             ("object()", "failed", "NUMBERS is no list of 2 numbers. What do both begin with?"),
         ],
     )

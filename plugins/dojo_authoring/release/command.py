@@ -27,7 +27,7 @@ from grader.cases.generation import SEED
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, is_release, shorten
 from grader.course.renaming import renamed
-from grader.course.secret_seed import secret_seed
+from grader.course.secret_seed import seed_or_new
 from grader.formats.gradescope import VISIBILITIES
 from grader.texts.bounds import listed
 from grader.texts.points import points
@@ -116,7 +116,7 @@ def release_course(
         raise CourseError(f"{error}{again if sealed == folder / SEALED else ''}") from None
     seed_of_hosts = hidden_seed
     if hidden_seed is None and (gradescope or prairielearn):
-        seed_of_hosts = secret_seed(course)
+        seed_of_hosts = seed_or_new(course)
     entries = [] if seed_of_hosts is None else list(keys.draw_entries(course, infos, seed_of_hosts))
     if hidden_seed is not None and not sealed_key:
         sealed_key = keys.sealed(entries, secret_file)

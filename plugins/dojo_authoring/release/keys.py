@@ -19,7 +19,7 @@ from grader.checks.kata_checks import checks_of
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import write_whole
 from grader.course.known_solutions import other_way
-from grader.course.secret_seed import secret_seed
+from grader.course.secret_seed import seed_or_new
 from grader.errors import reason_of
 
 UNSAID = 0  # a key of hidden cases does not say from which seed they are drawn
@@ -54,7 +54,7 @@ def write_sealed(
     kept = secret_file is not None and file.exists()
     secret = read_secret(file) if kept else new_secret()
     seal(b"", secret)  # fail for a missing package or a bad secret before minutes of drawing
-    entries = list(with_progress(draw_entries(course, infos, secret_seed(course))))
+    entries = list(with_progress(draw_entries(course, infos, seed_or_new(course))))
     save(output, seal(write(entries, UNSAID, grader.__version__), secret))
     if kept:
         return f"{shorten(output)} is sealed anew; its secret is still that of {shorten(file)}."

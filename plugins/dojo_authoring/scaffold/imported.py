@@ -52,7 +52,7 @@ class ImportedExercise:
     mistakes: str = ""
 
 
-def write_exercise(root: Path, track: str, name: str, exercise: ImportedExercise) -> list[str]:
+def write_imported_kata(root: Path, track: str, name: str, exercise: ImportedExercise) -> list[str]:
     """Write the draft of a kata into the course, and return the names of its files.
 
     It is written into a course of its own first, and verified there. Raises CourseError, before anything is

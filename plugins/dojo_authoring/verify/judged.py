@@ -321,7 +321,7 @@ def judge_mistakes(
     if not course.mistakes(prepared.info):
         return
     answers = KnownSolutions(course, prepared.info, "mistakes")
-    general = answers.general(prepared.kata)
+    general = answers.general_names(prepared.kata)
     for name in [*answers.names, *general]:
         code, is_general = _text_digest([answers.code(name)]), name in general
         if records and is_general and records.has_passed("general mistake", name):

@@ -94,7 +94,7 @@ class KataOnDevice:
             self.differences.append(DeviceDifference(answer, on_cpu, on_device))
 
 
-def has_answers_in_torch(course: Course, info: KataInfo) -> bool:
+def can_be_judged_on_a_device(course: Course, info: KataInfo) -> bool:
     """Whether a device applies to the kata: it is in PyTorch, or the course answers it in PyTorch as well."""
     return info.library == "torch" or course.solution(info, "in_torch").is_file()
 

@@ -120,7 +120,7 @@ def test_only_what_can_show_is_tried():
             "grades_gradients": False,
             "checks_device": False,
         }
-        return answers.general(types.SimpleNamespace(**{**plain, **declared}))
+        return answers.general_names(types.SimpleNamespace(**{**plain, **declared}))
 
     assert set(tried(np.double)) == set() != set(tried(lambda x: x)) == OF_FUNCTIONS
     assert tried(lambda x: x, kind=KINDS["questions"]) == tried(dict) == []

@@ -15,7 +15,7 @@ from grader.cases.oracle import Oracle
 from grader.cli.kata import kata
 from grader.cli.options import GradeOptions
 from grader.course.catalog import Course, CourseError
-from grader.course.secret_seed import PLACE, new_seed, secret_seed, seed_of, seeds
+from grader.course.secret_seed import PLACE, new_seed, seed_of, seed_or_new, seeds
 from grader.course.submission import parse
 from grader.grading.grader import Grader
 
@@ -41,8 +41,8 @@ def shown(cases):
 
 
 def test_it_is_made_once_for_its_owner_alone(course):
-    first = secret_seed(course)
-    assert secret_seed(course) == first != SEED
+    first = seed_or_new(course)
+    assert seed_or_new(course) == first != SEED
     assert (course.root / PLACE).stat().st_mode & 0o777 == 0o600
     assert len({new_seed(course) for _ in range(3)} | {first}) == 4
 
@@ -55,7 +55,7 @@ def test_the_history_says_which_one_held_on_a_day(course):
     latest = new_seed(course)
     held = [seed_of(course, datetime(2026, *day, tzinfo=UTC)) for day in ((9, 30), (10, 1), (11, 9))]
     assert held == [None, 10, 11]
-    assert secret_seed(course) == latest == seeds(course)[-1].seed
+    assert seed_or_new(course) == latest == seeds(course)[-1].seed
 
 
 def test_the_command_shows_and_renews_it(course):
@@ -108,7 +108,7 @@ def hand_in(folder):
 def test_a_class_draws_from_it_and_a_student_from_the_public_one(course):
     infos = list(course.katas.values())
     options = ClassOptions(course.root).grader_options(course, infos)
-    assert options.grader_settings.seed == secret_seed(course)
+    assert options.grader_settings.seed == seed_or_new(course)
     assert GradeOptions().grader_settings.seed == SEED
     assert GradeOptions(seed=7).grader_settings.seed == 7
 
@@ -128,13 +128,13 @@ def test_open_keys_have_the_public_cases_and_sealed_ones_the_secret_ones(course,
     open_cases = open_keyring(course, [info], public, None).kata(info).answers.cases
     sealed = open_keyring(course, [info], hidden, tmp_path / "s.key.secret").kata(info).answers.cases
     assert shown(open_cases) == shown(cases_of(course, SEED))
-    assert shown(sealed) == shown(cases_of(course, secret_seed(course))) != shown(open_cases)
+    assert shown(sealed) == shown(cases_of(course, seed_or_new(course))) != shown(open_cases)
     unsealed = KeyFile(unseal(hidden.read_bytes(), "key", tmp_path / "s.key.secret"), "key")
     assert unsealed.seed == 0  # who opens a key finds its cases, and not those of other katas
 
 
 def test_every_other_case_is_the_same_under_all_seeds(course):
-    public, secret = (shown(cases_of(course, seed)) for seed in (SEED, secret_seed(course)))
+    public, secret = (shown(cases_of(course, seed)) for seed in (SEED, seed_or_new(course)))
     assert len(public) == len(secret)
     assert public[::2] == secret[::2]
     assert sum(one == other for one, other in zip(public[1::2], secret[1::2], strict=True)) <= 2
@@ -160,7 +160,7 @@ def test_a_table_of_an_open_keys_answers_passes_at_home_and_not_where_it_counts(
     answer = parse(info, TABLE.format(table=table), "double.py")
     points = [
         Grader(course, {"numpy": numpy_source}, seed=seed).grade(answer).report.score
-        for seed in (SEED, secret_seed(course))
+        for seed in (SEED, seed_or_new(course))
     ]
     assert points[0] >= 500
     assert points[1] <= 150
@@ -168,7 +168,7 @@ def test_a_table_of_an_open_keys_answers_passes_at_home_and_not_where_it_counts(
 
 @pytest.mark.slow  # draws the katas three times
 def test_nothing_that_is_handed_out_holds_it_and_hosts_draw_from_it(course, tmp_path):
-    secret = secret_seed(course)
+    secret = seed_or_new(course)
     out, archive = tmp_path / "out", tmp_path / "gradescope.zip"
     assert (
         run(course, "release", out, "--gradescope", archive, "--classroom50", tmp_path / "c50").exit_code == 0
@@ -202,4 +202,4 @@ def test_nothing_that_is_handed_out_holds_it_and_hosts_draw_from_it(course, tmp_
 def test_a_seed_that_cannot_be_read_is_refused(course):
     (course.root / PLACE).mkdir()
     with pytest.raises(CourseError, match=r"cannot be read: is a folder\.$"):
-        secret_seed(course)
+        seed_or_new(course)

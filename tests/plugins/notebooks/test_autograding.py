@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from grader.cli.kata import kata as run_kata
 from grader.course.submission import SubmissionRejected
-from grader.reading.cells import code_of, grade_id
+from grader.reading.cells import grade_id, without_magics
 
 pytestmark = pytest.mark.slow
 
@@ -212,7 +212,7 @@ def points(grade, code):
     if code == ANSWERS["is_not_begun"]:
         return 0.0
     try:
-        return grade(code_of(code)).score / 100
+        return grade(without_magics(code)).score / 100
     except SubmissionRejected:
         return 0.0
 

@@ -20,7 +20,7 @@ from grader.course.submission import (
     read_bytes,
 )
 from grader.formats import html
-from grader.reading.cells import code_of, katas_asked
+from grader.reading.cells import katas_asked, without_magics
 from grader.report import CheckReport, KataReport, Mistake
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -155,7 +155,7 @@ def test_a_file_that_is_not_a_notebook_is_refused(tmp_path, data, told):
     ],
 )
 def test_what_only_a_kernel_can_run_is_taken_out(source, plain):
-    assert code_of(source) == plain
+    assert without_magics(source) == plain
 
 
 def test_a_notebook_of_millions_of_values_is_refused_before_it_is_read(tmp_path):
