@@ -8,6 +8,8 @@ from grader.kata import Kata
 
 DEFAULT = 1e-6
 LARGE = 1e4  # beside such a mean square the default of eps is lost in float32
+LARGE_SCALES = [(4000.0, 300.0, 1200.0)]  # of rows in which it is lost
+SMALL_SCALES = [(1.0, 10.0, 100.0), (1.0, 10.0, 100.0), (1.0, 0.01, 0.001)]
 
 KATA = Kata(
     "rms_norm",
@@ -36,11 +38,13 @@ KATA = Kata(
 )
 
 
-def rows(draw, lead, scales=(1.0, 1.0, 0.001, 0.01, 100.0)):
-    """Rows of a size of their own, from below the root of eps to far above it, around zero or beside it."""
+def rows(draw, lead, scales=SMALL_SCALES):
+    """Rows, each of a size of its own, from below the root of eps to far above it, around zero or beside
+    it."""
     shape = (*lead, draw(st.sampled_from([3, 4, 2, 5, 1])))
-    scale = draw(st.sampled_from(scales))
-    level = draw(st.sampled_from([0.0, 0.0, 2.0, -3.0]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    scale = rng.permutation(np.resize(draw(st.sampled_from(scales)), int(np.prod(lead)))).reshape((*lead, 1))
+    level = draw(st.sampled_from([0.0, 0.0, 1.0, -1.0]))
     return (draw(st.arrays(shape, "float64")) + level) * scale
 
 
@@ -49,7 +53,7 @@ def cases(draw, kinds=("plain", "plain", "plain", "small", "axes")):
     """Rows so large that adding eps changes nothing; small rows, where it does; other leading axes."""
     kind, dtype = draw(st.sampled_from(kinds)), draw(st.float_dtypes())
     lead = draw(st.sampled_from([(), (2, 1, 2)] if kind == "axes" else [(2, 3), (3,), (1, 2), (2, 2)]))
-    x = rows(draw, lead) if kind == "small" else rows(draw, lead, scales=(4000.0, 1000.0))
+    x = rows(draw, lead) if kind == "small" else rows(draw, lead, scales=LARGE_SCALES)
     gamma = np.random.default_rng(draw(st.integers(0, 2**16))).integers(-6, 7, x.shape[-1]) / 4 + 0.1
     return {
         "x": draw(st.permuted(st.just(x.astype(dtype)))),
@@ -170,7 +174,7 @@ def test_nothing_is_subtracted(student, x, gamma, eps):
 
 def several_rows(draw):
     case = cases(draw, kinds=["plain"])
-    x = rows(draw, (2, draw(st.integers(2, 3))), scales=(4000.0, 1000.0)).astype(case["x"].dtype)
+    x = rows(draw, (2, draw(st.integers(2, 3))), scales=LARGE_SCALES).astype(case["x"].dtype)
     return {**case, "x": x, "gamma": np.ones(x.shape[-1], dtype=x.dtype)}
 
 
