@@ -351,7 +351,7 @@ def has_the_right_gradients(context: CheckContext, case: Case) -> None:
         _require_gradients(context, case, evaluating=True)
 
 
-def _require_gradients(context: CheckContext, case: Case, evaluating: bool) -> list[Call]:
+def _require_gradients(context: CheckContext, case: Case, *, evaluating: bool) -> list[Call]:
     """Return the calls whose gradients equal the reference's. Raises CaseFailed."""
     answer = context.expected(case)
     expected = answer.gradients
@@ -372,7 +372,7 @@ def _require_gradients(context: CheckContext, case: Case, evaluating: bool) -> l
                 name = _argument_name(key, call, case.arguments)
                 mode = ", in evaluation mode," if evaluating else ""
                 found = replace(found, what=f"the gradient with respect to {name}{mode}")
-                text = _none_reaches(name, have.get(key), evaluating) or found.sentence
+                text = _none_reaches(name, have.get(key), evaluating=evaluating) or found.sentence
                 raise seen.complaint(text, found, call)
     return seen.calls.judged
 
@@ -390,7 +390,7 @@ def _name_in(case: Arguments, value: Any) -> str | None:
     return next((name for name, argument in case.items() if argument is value), None)
 
 
-def _none_reaches(name: str, gradient: Any, evaluating: bool) -> str:
+def _none_reaches(name: str, gradient: Any, *, evaluating: bool) -> str:
     """Return a sentence if a gradient that should not be 0 is 0 everywhere; else no text."""
     if gradient is None or bool((gradient != 0).any()):
         return ""
@@ -414,7 +414,7 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
     with context.student.pretending_device() as fake:
         seen = context.ask(case.arguments, first.calls.requests)
     if isinstance(seen.failure, SubmissionFailed):
-        why = _device_failure(seen, seen.failure, plain is not None, context.kata)
+        why = _device_failure(seen, seen.failure, works_on_the_cpu=plain is not None, kata=context.kata)
         if isinstance(why, ExpectationFailed) and not seen.failure.met_the_cpu:
             _require_to_work_without_gradients(context, case)
         raise CaseFailed(why, seen.calls)
@@ -438,7 +438,7 @@ def _returns_on_the_cpu(call: Call) -> bool:
 
 
 def _device_failure(
-    seen: Observation, failure: SubmissionFailed, works_on_the_cpu: bool, kata: Kata
+    seen: Observation, failure: SubmissionFailed, *, works_on_the_cpu: bool, kata: Kata
 ) -> ExpectationFailed | Skip:
     """Return what to raise if a call on the fake device failed."""
     where = f" (line {failure.line})" if failure.line else ""

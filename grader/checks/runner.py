@@ -132,6 +132,7 @@ class CheckAborted(Exception):
         self,
         failure: Failure,
         reached: Sequence[Reached] = (),
+        *,
         in_vain: bool = False,
         earlier: Sequence[Failure] = (),
     ) -> None:
@@ -190,11 +191,11 @@ def _not_passed(context: CheckContext, case: Case, why: Exception, calls: Calls)
     raises = failure.status != "failed" or failure.line is not None
     reached = _reached(context.student, fails=True, raises=raises)
     if isinstance(why, WorkerLost):
-        raise CheckAborted(failure, [reached] if reached else [], isinstance(why, InVain)) from None
+        raise CheckAborted(failure, [reached] if reached else [], in_vain=isinstance(why, InVain)) from None
     return JudgedCase(case, failure, reached=reached)
 
 
-def _reached(student: Student, fails: bool | None, raises: bool = False) -> Reached | None:
+def _reached(student: Student, *, fails: bool | None, raises: bool = False) -> Reached | None:
     """Return the parts that a case has called, and its outcome; None if all parts are written."""
     return replace(student.reached, fails=fails, raises=raises) if isinstance(student, PartsStudent) else None
 

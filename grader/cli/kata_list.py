@@ -81,7 +81,7 @@ def _effort(course: Course, info: KataInfo) -> str:
     return f"{'•' * effort.difficulty:<3} {effort.minutes:>3} min  "
 
 
-def bar(found: list[Standing], ascii_only: bool = False) -> str:
+def bar(found: list[Standing], *, ascii_only: bool = False) -> str:
     """Return how many katas pass, in all and in each track that is begun."""
     passed = sum(one.has_passed for one in found)
     full = BAR_WIDTH * passed // max(len(found), 1)

@@ -68,7 +68,12 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     saved = SavedFiles(course.stub(info) for info in course.katas.values())
     with open_session(course, paths, settings=options.grader_settings) as session, Keyboard() as keyboard:
         loop = Loop(
-            session, keyboard, saved, lambda: view_of(options), options.screen, options.search_seconds
+            session,
+            keyboard,
+            saved,
+            lambda: view_of(options),
+            clears=options.screen,
+            search=options.search_seconds,
         )
         try:
             begins_anew = loop.run()
@@ -88,6 +93,7 @@ class Loop:
         keyboard: Keyboard,
         saved: SavedFiles,
         view: Callable[[], View],
+        *,
         clears: bool = False,
         search: float = 0.0,
     ) -> None:
@@ -177,7 +183,7 @@ class Loop:
         self.say(f"{from_here(path)} is gone. x brings the stub back{best}.")
         self._show_keys()
 
-    def _grade(self, info: KataInfo, is_brief: bool = False) -> None:
+    def _grade(self, info: KataInfo, *, is_brief: bool = False) -> None:
         """Grade a kata, remember and show the outcome; nothing if a file is saved meanwhile."""
         before, began = self.state.kata(info.name), time.monotonic()
         try:
@@ -197,7 +203,7 @@ class Loop:
         if is_brief:
             self._print(self._text(report, replace(self.view(), detail="brief")).rstrip())
         else:
-            self._show(change(info, before, now), seconds, not before.has_passed)
+            self._show(change(info, before, now), seconds, is_first=not before.has_passed)
             self._search(graded)
 
     def _is_outdated(self) -> bool:
@@ -230,13 +236,13 @@ class Loop:
 
     # --- what is shown ---
 
-    def _show(self, changed: str, seconds: float, is_first: bool) -> None:
+    def _show(self, changed: str, seconds: float, *, is_first: bool) -> None:
         """Show the report, and after a first pass what it lets one see."""
         assert self.report is not None
         if self.clears:
             click.echo(CLEAR, nl=False, color=True)  # or else click removes the sequence
         found, view = list(self.standings.values()), self.view()
-        lines = [f"{bar(found, view.ascii_only)}   {seconds:.2f} s"]
+        lines = [f"{bar(found, ascii_only=view.ascii_only)}   {seconds:.2f} s"]
         lines += words(changed, view.width, "", "  ")
         lines.append("")
         lines.append(self._text(self.report, view).rstrip("\n"))

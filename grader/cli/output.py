@@ -101,7 +101,7 @@ class ReportOutput:
             with suppress(OSError):
                 (self.output / document.file if self.into_folder else self.output).unlink()
 
-    def _write_document(self, document: Document, text: str, is_main: bool) -> None:
+    def _write_document(self, document: Document, text: str, *, is_main: bool) -> None:
         channel = os.environ.get(document.channel, "") if document.channel else ""
         if channel:
             _write(Path(channel), text, append=True)
@@ -125,7 +125,7 @@ def append_to_summary(lines: Sequence[str]) -> None:
         _write(Path(channel), f"{head}{text}\n\n", append=True)
 
 
-def _write(path: Path, text: str, append: bool = False) -> None:
+def _write(path: Path, text: str, *, append: bool = False) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a" if append else "w", encoding="utf-8", newline="\n") as file:

@@ -107,7 +107,7 @@ def _beside(left: list[str], right: list[str]) -> list[str]:
 MOST_NAMES = 4  # that a question lists
 
 
-def bring_back(course: Course, infos: list[KataInfo], are_all: bool) -> int:
+def bring_back(course: Course, infos: list[KataInfo], *, are_all: bool) -> int:
     """Ask once, then write the stubs of these katas to their files, say of each other one why it stays, and
     return the exit code."""
     versions, code = Versions(CourseState(course).folder), PASSED

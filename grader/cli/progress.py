@@ -20,7 +20,7 @@ class Progress:
     """Shows on a terminal which kata and check are judged, and since when, while the context is open. After a
     while of the same check it names the key that `stops` it."""
 
-    def __init__(self, name: str, doing: Callable[[], str], width: int, stops: bool = True) -> None:
+    def __init__(self, name: str, doing: Callable[[], str], width: int, *, stops: bool = True) -> None:
         self._name, self._doing, self._width, self._stops = name, doing, width, stops
         self._began = self._since = time.monotonic()
         self._last, self._ends = "", threading.Event()

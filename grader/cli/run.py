@@ -59,12 +59,14 @@ def grade_files(
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
     had_passed = len(paths) == 1 and options.remembers and _has_passed(course, paths[0][0])
-    with open_session(course, paths, options.remembers, options.grader_settings) as session:
+    with open_session(
+        course, paths, remembers=options.remembers, settings=options.grader_settings
+    ) as session:
         if options.watch:
             return watch(session, paths, console, options.search_seconds)
         report = _grade_round(session, paths, console, options.search_seconds, notes, unread)
         if output.is_live and len(paths) == 1 and options.remembers:
-            _say_what_is_next(course, paths[0][0], report, console, not had_passed)
+            _say_what_is_next(course, paths[0][0], report, console, is_first=not had_passed)
         return exit_code(report)
 
 
@@ -73,7 +75,7 @@ def _has_passed(course: Course, info: KataInfo) -> bool:
 
 
 def _say_what_is_next(
-    course: Course, info: KataInfo, report: Report, console: Console, is_first: bool
+    course: Course, info: KataInfo, report: Report, console: Console, *, is_first: bool
 ) -> None:
     """After a single kata that passes, print what a first pass lets one see, and the kata that comes next."""
     if report.katas[0].status != "passed" or not console.separates:

@@ -251,13 +251,13 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def open_course(
-    folder: Path | None, exercises: Path | None = None, shipped: bool = True, start: Path | None = None
+    folder: Path | None, exercises: Path | None = None, *, shipped: bool = True, start: Path | None = None
 ) -> Course:
     """Return the course in `folder`, or the one that `find_course` finds from `start`, or else from the
     current folder, if `folder` is None. Raises CourseError if there is no course."""
     if folder is None:
         start = start or Path.cwd()
-        root = find_course(start, shipped)
+        root = find_course(start, shipped=shipped)
         return Course(root, exercises or _exercises_here(root, start))
     if not (folder / "tests" / "katas").is_dir():
         raise CourseError(
@@ -278,7 +278,7 @@ def _exercises_here(root: Path, start: Path) -> Path | None:
     return next((folder for folder in found if any((folder / track).is_dir() for track in tracks)), None)
 
 
-def find_course(start: Path, shipped: bool = True) -> Path:
+def find_course(start: Path, *, shipped: bool = True) -> Path:
     """Return the nearest folder at or above `start` that contains `tests/katas`, or else, with `shipped`, the
     folder that the grader is installed in. Raises CourseError if neither is a course."""
     installed = [Path(__file__).resolve().parents[2]] if shipped else []

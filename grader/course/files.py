@@ -79,31 +79,31 @@ class TooLarge(NotReadable):
 
 
 @contextmanager
-def replacing(path: Path, private: bool = False) -> Iterator[Path]:
+def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Yield a draft that replaces the file if the block ends well, so that a reader finds all of it or what
     was there before. Raises OSError."""
-    with Folder(path.parent, makes=True) as folder, folder.draft(path.name, private) as name:
+    with Folder(path.parent, makes=True) as folder, folder.draft(path.name, private=private) as name:
         yield folder.path / name
         folder.rename(name, to=path.name)
 
 
-def write_whole(path: Path, data: bytes, private: bool = False) -> None:
+def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
     """Write a file and its folder. Raises OSError."""
     with Folder(path.parent, makes=True) as folder:
         folder.write(path.name, data=data, private=private)
 
 
-def read_file(path: Path, limit: int = LARGEST_OWN_FILE, follows_links: bool = False) -> bytes:
+def read_file(path: Path, limit: int = LARGEST_OWN_FILE, *, follows_links: bool = False) -> bytes:
     """Return the content of a regular file of at most `limit` bytes.
 
     The path is opened once; what was opened is looked at and read. Follow links only where the person who
     runs the grader has named the file. Raises OSError, and NotReadable for a link, a folder, a FIFO, a
     socket, a device, and a file that is too large.
     """
-    return _content(_opened(path, follows_links), limit)
+    return _content(_opened(path, follows_links=follows_links), limit)
 
 
-def _opened(path: str | Path, follows_links: bool = False, dir_fd: int | None = None) -> int:
+def _opened(path: str | Path, *, follows_links: bool = False, dir_fd: int | None = None) -> int:
     """Return a descriptor for reading. Raises OSError, and NotReadable for a link."""
     try:
         if not (follows_links or NO_LINK) and os.path.islink(path):
@@ -155,23 +155,23 @@ class Folder:
 
     _is_alone = False
 
-    def __init__(self, path: Path, makes: bool = False, follows_links: bool = True) -> None:
+    def __init__(self, path: Path, *, makes: bool = False, follows_links: bool = True) -> None:
         """Open a folder that a person has named; `makes` it if there is none. Without `follows_links` the
         last part of the path must not be a link. Raises OSError, and NotReadable if it is no folder."""
         if makes:
             path.mkdir(parents=True, exist_ok=True)
         self.path = path
-        self._fd = self._open(str(path), None, follows_links)
+        self._fd = self._open(str(path), None, follows_links=follows_links)
 
     @classmethod
     def _below(cls, path: Path, name: str, fd: int) -> Self:
         folder = cls.__new__(cls)
         folder.path = path
         place, at = (name, fd) if BY_DESCRIPTOR else (str(path), None)
-        folder._fd = folder._open(place, at, False)
+        folder._fd = folder._open(place, at, follows_links=False)
         return folder
 
-    def _open(self, place: str, dir_fd: int | None, follows_links: bool) -> int:
+    def _open(self, place: str, dir_fd: int | None, *, follows_links: bool) -> int:
         if not BY_DESCRIPTOR:  # Windows opens no folders
             if os.path.islink(place) and not follows_links:
                 raise NotReadable("is a link")
@@ -240,14 +240,14 @@ class Folder:
         """Write a file below this folder, and the folders on its way, so that a reader finds all of it or
         what was there before. A link of that name is replaced, not followed. Raises OSError."""
         _require_inside(parts)
-        with self._parent(parts, makes=True) as parent, self.draft(parts[-1], private) as name:
+        with self._parent(parts, makes=True) as parent, self.draft(parts[-1], private=private) as name:
             flags = os.O_WRONLY | NO_LINK | getattr(os, "O_BINARY", 0)
             with open(os.open(*self._place(name), flags, **self._at()), "wb") as file:
                 file.write(data)
             self._replace(name, parts[-1], parent)
 
     @contextmanager
-    def draft(self, name: str, private: bool = False) -> Iterator[str]:
+    def draft(self, name: str, *, private: bool = False) -> Iterator[str]:
         """Yield the name of a new file in this folder, which is removed after the block unless it has another
         name by then. Raises OSError.
 
@@ -327,7 +327,7 @@ class Folder:
         here, there = (self._fd, folder._fd) if BY_DESCRIPTOR else (None, None)
         os.replace(*self._place(name), *folder._place(by), src_dir_fd=here, dst_dir_fd=there)
 
-    def _parent(self, parts: Parts, makes: bool = False) -> Folder:
+    def _parent(self, parts: Parts, *, makes: bool = False) -> Folder:
         """Return the folder of a path, opened anew."""
         return self.folder(*parts[:-1], makes=makes) if len(parts) > 1 else self._again()
 

@@ -60,7 +60,7 @@ GENERAL: dict[str, General] = {}
 
 
 def general(
-    when: Callable[[Any], bool] = lambda _: True, functions: bool = True, modules: bool = True
+    when: Callable[[Any], bool] = lambda _: True, *, functions: bool = True, modules: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as a mistake that is tried on every kata; see `General`."""
 

@@ -27,7 +27,7 @@ class Versions:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def keep(self, kind: str, info: KataInfo, path: Path, keeps_old: bool = False) -> None:
+    def keep(self, kind: str, info: KataInfo, path: Path, *, keeps_old: bool = False) -> None:
         """Copy the file, unless the same bytes are kept already; put the old copy aside if `keeps_old`."""
         with suppress(OSError):
             data, old = read_file(path), self.kept(kind, info)

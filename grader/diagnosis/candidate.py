@@ -91,7 +91,7 @@ class CandidateMistake:
         self.mistake, self._results, self._failed = mistake, results, failed
         self._matching: dict[str, dict[int, bool]] = {}
 
-    def as_mistake(self, certain: bool = True, partial: bool = False) -> Mistake:
+    def as_mistake(self, *, certain: bool = True, partial: bool = False) -> Mistake:
         """Return what the report says."""
         return Mistake(self.mistake.id, self.mistake.text, certain, partial)
 

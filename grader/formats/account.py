@@ -199,7 +199,7 @@ def causes(kata: KataReport) -> list[Cause]:
     is_far_off = any(
         check.role == "ordinary" and check.expected and not check.message for check in wrong(kata)
     )
-    return sorted(found, key=lambda cause: _rank(cause, is_far_off))
+    return sorted(found, key=lambda cause: _rank(cause, is_far_off=is_far_off))
 
 
 def named(check: CheckReport) -> str:
@@ -265,7 +265,7 @@ def _shows_little(check: CheckReport) -> tuple[bool, bool, bool, bool]:
     return shows_nothing, check.role != "ordinary", check.role == "variation", not is_whole(check)
 
 
-def _rank(cause: Cause, is_far_off: bool) -> tuple[int, bool]:
+def _rank(cause: Cause, *, is_far_off: bool) -> tuple[int, bool]:
     check = cause.first
     if AT_RANDOM in check.message and not named(check):
         return 0, True  # what differs at each call says little of the formula
@@ -370,7 +370,7 @@ def facts(check: CheckReport) -> list[tuple[str, str]]:
     return [(name, text) for name, text in rows if text]
 
 
-def of_check(check: CheckReport, says_what: bool = True) -> str:
+def of_check(check: CheckReport, *, says_what: bool = True) -> str:
     """Return all facts about one check that fails, one per line, with what fails or without it."""
     facts: list[tuple[str, str | None]] = [("what", fails(check) if says_what else "")]
     facts.append(("called", "\n".join(code_lines(check.call or "", PAGE_WIDTH))))

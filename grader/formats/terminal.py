@@ -31,7 +31,7 @@ MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RE
 class Paint:
     """Adds ANSI colour codes to a text, or returns it unchanged if `colour` is False."""
 
-    def __init__(self, colour: bool) -> None:
+    def __init__(self, *, colour: bool) -> None:
         self.colour = colour
 
     def __call__(self, text: str, code: str) -> str:
@@ -54,7 +54,7 @@ class View:
 
     @property
     def paint(self) -> Paint:
-        return Paint(self.colour)
+        return Paint(colour=self.colour)
 
 
 DEFAULT = View()

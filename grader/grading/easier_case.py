@@ -145,7 +145,7 @@ def fails_as(one: Failure, other: Failure) -> bool:
 
 def _nudged(rng: np.random.Generator, way: float, value: Any) -> Any:
     """Return an array with random numbers times `way` added, if its own mean nothing by themselves."""
-    if not _is_free(value, 1, seed_of(value) is not None):
+    if not _is_free(value, 1, is_weight=seed_of(value) is not None):
         return value
     noise = way * rng.standard_normal(tuple(value.shape))
     if isinstance(value, np.ndarray):
@@ -182,22 +182,22 @@ def _with_seeds(arguments: Arguments, fewest: int = FEWEST_REPLACED) -> Argument
     in two places stays one. The seeds count up; in the weights of a module they follow the sorted names."""
     made: dict[int, Any] = {}
 
-    def change(value: Any, is_weight: bool, is_of_module: bool = False) -> Any:
+    def change(value: Any, *, is_weight: bool, is_of_module: bool = False) -> Any:
         if isinstance(value, dict):
             is_of_module = any("." in str(name) for name in value)
             names = sorted(value) if is_of_module else list(value)
-            found = {name: change(value[name], True, is_of_module) for name in names}
+            found = {name: change(value[name], is_weight=True, is_of_module=is_of_module) for name in names}
             return {name: found[name] for name in value}
         if type(value) in (list, tuple):
-            return type(value)(change(item, is_weight) for item in value)
-        if id(value) not in made and _is_free(value, 1 if is_of_module else fewest, is_weight):
+            return type(value)(change(item, is_weight=is_weight) for item in value)
+        if id(value) not in made and _is_free(value, 1 if is_of_module else fewest, is_weight=is_weight):
             made[id(value)] = seeded(value, len(made))
         return made.get(id(value), value)
 
-    return {name: change(value, False) for name, value in arguments.items()}
+    return {name: change(value, is_weight=False) for name, value in arguments.items()}
 
 
-def _is_free(value: Any, fewest: int, is_weight: bool) -> bool:
+def _is_free(value: Any, fewest: int, *, is_weight: bool) -> bool:
     """Return whether other numbers may stand in place of an array's: it is one of weights, or its entries are
     of both signs and of a usual size. A mask, probabilities or token ids are not."""
     if not hasattr(value, "shape") or "float" not in dtype_name(value) or math.prod(value.shape) < fewest:

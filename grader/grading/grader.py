@@ -278,7 +278,7 @@ class Grader:
                 judged.parts,
                 submission.exchange,
                 judged.told.get(result.check.name),
-                submission.record.plain,
+                is_plain=submission.record.plain,
             )
             for result in judged.results
         ]

@@ -83,6 +83,7 @@ def as_check(
     parts: JudgedParts | None = None,
     exchange: ArrayExchange = AS_IT_IS,
     told: Told | None = None,
+    *,
     is_plain: bool = True,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the

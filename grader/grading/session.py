@@ -195,7 +195,7 @@ class Session:
     the exercises if none is given."""
 
     def __init__(
-        self, grader: Grader, file_of: Callable[[KataInfo], Path] | None = None, remembers: bool = True
+        self, grader: Grader, file_of: Callable[[KataInfo], Path] | None = None, *, remembers: bool = True
     ) -> None:
         self.grader, self.course, self.remembers = grader, grader.course, remembers
         self.file_of = file_of or self.course.stub
@@ -261,6 +261,7 @@ class Session:
 def open_session(
     course: Course,
     paths: list[tuple[KataInfo, Path]],
+    *,
     remembers: bool = True,
     settings: GraderSettings = DEFAULTS,
 ) -> Iterator[Session]:
@@ -269,7 +270,7 @@ def open_session(
     given = {info.name: path for info, path in paths}
     grader, factories = open_grader(course, course.with_needs([info for info, _ in paths]), settings)
     with closing(factories):
-        yield Session(grader, lambda info: given.get(info.name, course.stub(info)), remembers)
+        yield Session(grader, lambda info: given.get(info.name, course.stub(info)), remembers=remembers)
 
 
 def waiting(info: KataInfo, unmet: list[str]) -> KataReport:

@@ -153,7 +153,7 @@ def script_of(
     at = next(index for index, call in enumerate(calls) if call is last)
     keeps_all = of_state or last.options.hold
     key, item = _gradient_key(failure, last), item_of(failure, last)
-    writer = _CallWriter(_needed(calls[: at + 1], keeps_all), names, key, exchange, item)
+    writer = _CallWriter(_needed(calls[: at + 1], keeps_all=keeps_all), names, key, exchange, item)
     return writer.script(module)
 
 
@@ -233,7 +233,7 @@ def _gradient_key(failure: Failure, call: Call) -> str:
     return next((key for key, value in found if arrays and shares_memory(value, arrays[1])), "")
 
 
-def _needed(calls: Sequence[Call], keeps_all: bool) -> list[Call]:
+def _needed(calls: Sequence[Call], *, keeps_all: bool) -> list[Call]:
     """Return the last call with the earlier ones whose results it takes, or that used the same objects."""
     kept, wanted = [calls[-1]], set(_given(calls[-1]))
     for call in reversed(calls[:-1]):
@@ -394,7 +394,7 @@ class _CallWriter:
         except NotCode:
             return None
         lines = script.whole_lines
-        made = self._with_one_generator(made, bool(script.loads))
+        made = self._with_one_generator(made, is_needed=bool(script.loads))
         makers = (line for item in self.makers.items() for line in _maker(*item))
         made = [line for text in [*makers, *made] for line in text.split("\n")]
         texts = [*made, *lines]
@@ -422,7 +422,7 @@ class _CallWriter:
                 found[name] = f"{{name: r(seed, *w.shape) for seed, (name, w) in {every}}}"
         return found
 
-    def _with_one_generator(self, made: list[str], is_needed: bool) -> list[str]:
+    def _with_one_generator(self, made: list[str], *, is_needed: bool) -> list[str]:
         """Return the definitions with a short name for what makes several seeded arrays."""
         if is_needed:
             self.makers["r"] = "torch.tensor(drawn)"

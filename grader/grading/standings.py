@@ -126,7 +126,7 @@ def after_single_pass(course: Course, info: KataInfo) -> tuple[str, list[Path]]:
     is_track_left = any(declared[name].parent.name == info.track for name in left)
     if course.plan or info.name not in declared or not is_track_left:
         katas = course.katas.values()
-        found = [Standing(one, "", known.get(one.name, KataState()), False) for one in katas]
+        found = [Standing(one, "", known.get(one.name, KataState()), changed=False) for one in katas]
         return after_pass(course, info, found), [course.stub(one) for one in katas]
     at = [*declared].index(info.name)
     following = next((name for name in [*declared][at:] if name in left and name != info.name), left[0])

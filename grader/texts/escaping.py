@@ -19,7 +19,7 @@ LINE_END = re.compile("\r\n?")
 HOST_COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
 
 
-def harmless(text: str, one_line: bool = False) -> str:
+def harmless(text: str, *, one_line: bool = False) -> str:
     """Return the text with unprintable characters escaped and commands of a host made ineffective.
 
     Line ends and tabs are kept unless `one_line` is true."""

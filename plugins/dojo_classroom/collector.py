@@ -121,7 +121,7 @@ class Collector:
     the student has sent the commits as well.
     """
 
-    def __init__(self, path: Path, believes_commits: bool = True) -> None:
+    def __init__(self, path: Path, *, believes_commits: bool = True) -> None:
         self.label, self.believes_commits = shorten(path), believes_commits
         if not path.exists():
             raise CourseError(f"There is no folder or zip file {self.label}.")

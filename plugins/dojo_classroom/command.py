@@ -15,8 +15,7 @@ from dojo_classroom.analytics import ClassStatistics, KataStatistics, group_sear
 from dojo_classroom.collector import Collector
 from dojo_classroom.gradebooks import gradebooks
 from dojo_classroom.outputs import write_gradebook, write_outputs
-from dojo_classroom.policy import FILE as POLICY
-from dojo_classroom.policy import Policy, read_policy
+from dojo_classroom.policy import POLICY_FILE, Policy, read_policy
 from dojo_classroom.roster import Person, Roster, read_logins, read_roster
 from dojo_classroom.run import ClassRun, GraderPool, RunCounts
 from dojo_classroom.store import Store, open_store
@@ -72,7 +71,7 @@ class ClassOptions:
 def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) -> int:
     """Grade the class and write all results; return how much failed through our own fault."""
     policy = _policy(course, options)
-    collector = Collector(options.submissions, policy.terms.commits)
+    collector = Collector(options.submissions, believes_commits=policy.terms.commits)
     roster = read_roster(options.roster) if options.roster else None
     if options.logins and roster is None:
         raise CourseError("`--logins` says whose logins are in the roster: give --roster too.")
@@ -84,8 +83,8 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
         for_graders = options.grader_options(course, infos)
         with closing(open_pool(options, for_graders)) as pool:
             run = _class_run(course, infos, collector, roster, pool, store, logins, policy)
-            counts = _grade(run, options.each)
-        begun = counted_katas(store, infos, policy, run.counts.started, options.is_named)
+            counts = _grade(run, each=options.each)
+        begun = counted_katas(store, infos, policy, run.counts.started, is_named=options.is_named)
         absent = "0" if options.absent == "zero" else ""
         where = (options.output, store, begun, options.device)
         title = course.syllabus.title
@@ -143,17 +142,17 @@ def _class_run(
 
 def _policy(course: Course, options: ClassOptions) -> Policy:
     """Return the policy that was named, or that beside the roster. Raises CourseError."""
-    beside = options.roster.parent / POLICY if options.roster else None
+    beside = options.roster.parent / POLICY_FILE if options.roster else None
     if options.policy:
         return read_policy(options.policy, course)
     return read_policy(beside, course) if beside and beside.is_file() else Policy()
 
 
-def _grade(run: ClassRun, each: bool) -> RunCounts:
+def _grade(run: ClassRun, *, each: bool) -> RunCounts:
     """Grade the files, and show on standard error how many students are done."""
     run.require_one_student_each()
     try:
-        with _progress(len(run.collector), each) as done:
+        with _progress(len(run.collector), each=each) as done:
             return run.grade(done, _print_result if each else _print_nothing)
     except KeyboardInterrupt:
         click.echo("\nStopped. What was judged is kept: run the same again to continue.", err=True)
@@ -161,7 +160,7 @@ def _grade(run: ClassRun, each: bool) -> RunCounts:
 
 
 @contextmanager
-def _progress(students: int, each: bool) -> Iterator[Callable[[], None]]:
+def _progress(students: int, *, each: bool) -> Iterator[Callable[[], None]]:
     """Yield what is called after each student: it moves a bar, or prints lines off a terminal."""
     if sys.stderr.isatty() and not each:
         with click.progressbar(

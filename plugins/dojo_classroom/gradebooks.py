@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import IO
 
-from dojo_classroom.policy import FILE as POLICY
+from dojo_classroom.policy import POLICY_FILE
 from dojo_classroom.roster import CANVAS as CANVAS_EXPORT
 from dojo_classroom.roster import MOODLE as MOODLE_EXPORT
 from dojo_classroom.roster import Roster
@@ -206,7 +206,7 @@ def other_scale(roster: Roster | None, column: str, possible: int) -> str:
         return ""
     return (
         f"The platform's column is worth {worth:g} points, and the total {points(possible)}:"
-        f" total = {worth:g} in {POLICY} brings them together."
+        f" total = {worth:g} in {POLICY_FILE} brings them together."
     )
 
 

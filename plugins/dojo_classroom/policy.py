@@ -57,7 +57,7 @@ from grader.texts.bounds import listed
 from grader.texts.points import points
 from grader.values.formatting import counted
 
-FILE = "policy.toml"
+POLICY_FILE = "policy.toml"
 ALL = "all"
 UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 DAY = UNITS["d"]
@@ -65,7 +65,7 @@ END_OF_DAY = time(23, 59, 59)
 DURATION = re.compile(r"(\d{1,4}) ?([mhd])")
 TIMES = 'say "15m", "12h" or "2d"'
 DATE = "write a date: 2026-11-20T23:59:00, without quotes."
-MOST = 1_000_000  # a weight, a total
+LARGEST_WEIGHT = 1_000_000  # a weight, a total
 YEARS = range(2000, 2101)
 
 
@@ -246,7 +246,7 @@ class Policy:
         known = {name.casefold() for name in ids}
         for student in self.terms.extensions:
             text = "nobody in the roster has this id."
-            _require(student.casefold() in known, f"{FILE}: extensions.{student}", text)
+            _require(student.casefold() in known, f"{POLICY_FILE}: extensions.{student}", text)
 
     def _of_student(self, student: str) -> Mapping[str, Any]:
         found = (own for name, own in self.terms.extensions.items() if name.casefold() == student.casefold())
@@ -305,13 +305,17 @@ class Policy:
         for name in ("per_day", "at_most"):
             value = getattr(terms.late, name)
             _require(0 <= value <= 100, f"late.{name}", f"{value:g} must be per cent, from 0 to 100.")
-        _require(0 <= terms.total <= MOST, "total", f"{terms.total:g} must be from 0 to {MOST:,}.")
+        _require(
+            0 <= terms.total <= LARGEST_WEIGHT,
+            "total",
+            f"{terms.total:g} must be from 0 to {LARGEST_WEIGHT:,}.",
+        )
         self._require_weeks()
         for table in ("deadlines", "weights", "best"):
             for name, value in getattr(terms, table).items():
                 self._require_name(table, name)
-                fits = not isinstance(value, int | float) or 0 <= value <= MOST
-                _require(fits, f"{table}.{name}", f"{value} must be from 0 to {MOST:,}.")
+                fits = not isinstance(value, int | float) or 0 <= value <= LARGEST_WEIGHT
+                _require(fits, f"{table}.{name}", f"{value} must be from 0 to {LARGEST_WEIGHT:,}.")
         for name, due in terms.deadlines.items():
             _require(isinstance(due, date), f"deadlines.{name}", DATE)
             self._moment(due)

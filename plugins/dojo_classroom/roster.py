@@ -251,7 +251,11 @@ def gradescope_people(text: str) -> dict[str, list[StudentName]]:
             submitters[-1].setdefault(field[1], _scalar(field[2].strip()))
     return {
         folder: [
-            replace(_student(folder, one, len(found) > 1), time=times.get(folder, ""), platform="gradescope")
+            replace(
+                _student(folder, one, is_group=len(found) > 1),
+                time=times.get(folder, ""),
+                platform="gradescope",
+            )
             for one in found
         ]
         for folder, found in people.items()
@@ -270,7 +274,7 @@ def _scalar(text: str) -> str:
     return text
 
 
-def _student(folder: str, fields: dict[str, str], is_group: bool) -> StudentName:
+def _student(folder: str, fields: dict[str, str], *, is_group: bool) -> StudentName:
     """Return a student of a folder. The name, which a student can change, is no id."""
     ids = [fields[name] for name in ("email", "sid") if fields.get(name)]
     name = fields.get("name", "")

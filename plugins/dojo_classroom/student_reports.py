@@ -101,7 +101,7 @@ class StudentReport:
 
 
 def counted_katas(
-    store: Store, infos: list[KataInfo], policy: Policy, now: datetime, is_named: bool = False
+    store: Store, infos: list[KataInfo], policy: Policy, now: datetime, *, is_named: bool = False
 ) -> list[KataInfo]:
     """Return the katas that count for everybody: those that were handed out, as the policy says, and those
     that at least one student of this run has begun, judged or not. With `is_named` all of them count, because

@@ -70,7 +70,7 @@ def open_answers(
     answers = Answers(katas, students=students)
     with ExitStack() as stack:
         paths = [(submission.info, course.stub(submission.info)) for submission in found.values()]
-        session = stack.enter_context(open_session(course, paths, remembers, settings))
+        session = stack.enter_context(open_session(course, paths, remembers=remembers, settings=settings))
         for name, submission in found.items():
             answers.statuses[name] = "begun"
             passes = _passes(session, submission.info, started)

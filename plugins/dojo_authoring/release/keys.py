@@ -128,6 +128,6 @@ def key_files(entries: Iterable[Entry], seed: int = UNSAID) -> dict[str, bytes]:
 def save(path: Path, data: bytes, *, private: bool = False) -> None:
     """Write a file atomically. Raises CourseError if it cannot be written."""
     try:
-        write_whole(path, data, private)
+        write_whole(path, data, private=private)
     except OSError as error:
         raise CourseError(f"{shorten(path)} cannot be written: {reason_of(error)}.") from None

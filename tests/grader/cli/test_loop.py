@@ -74,7 +74,7 @@ def run(course, numpy_source, capsys):
         keyboard.typed = list(typed)
         saved = SavedFiles(course.stub(info) for info in course.katas.values())
         session = Session(Grader(course, {"numpy": numpy_source}))
-        run.loop = Loop(session, keyboard, saved, lambda: View(width=100), clears, search)
+        run.loop = Loop(session, keyboard, saved, lambda: View(width=100), clears=clears, search=search)
         run.begins_anew, run.asked = run.loop.run(), keyboard.asked
         return capsys.readouterr().out
 

@@ -181,7 +181,7 @@ def test_a_class_of_which_some_are_repositories_gets_a_note(
     folder = write(tmp_path / "in", {"ada/double.py": "passes", "bob/double.py": "passes"})
     for name in ("ada", "bob")[:repositories]:
         (folder / name / ".git").mkdir()
-    collector = Collector(folder, believes)
+    collector = Collector(folder, believes_commits=believes)
     found = ClassRun({info.name: info}, collector, None, FakePool(info), store, policy=TERMS).counts
     assert found.notes == notes * [
         "1 of 2 folders are Git repositories, and their commits say when the work was handed in. If students"

@@ -309,7 +309,7 @@ def test_commits_are_believed_in_clones_and_not_in_uploads(repository, write, pl
     git(repository, "clone", repository, f"in/{place}")
     sources = {True: source, False: "the file"}
     for believes, expected in sources.items():
-        ((_, files),) = Collector(repository / "in", believes).students()
+        ((_, files),) = Collector(repository / "in", believes_commits=believes).students()
         assert {file.inner[-1]: file.time().source for file in files} == {
             "center.py": expected,
             "double.py": expected,

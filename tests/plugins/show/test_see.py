@@ -113,7 +113,7 @@ def far_from_the_printed(shown, layer):
 
 
 def in_text(shown, **options):
-    return render_text(list(shown.sections.values()), 80, Paint(False), **options)
+    return render_text(list(shown.sections.values()), 80, Paint(colour=False), **options)
 
 
 def planes(shown):
@@ -282,7 +282,7 @@ def test_without_a_recording_nothing_takes_the_place_of_a_function():
     shown = Sections(Answers(KATAS), {}, example_of(None))
     sections = shown.all()
     assert {step.source for step in shown.steps.values()} == {"missing"}
-    assert f"0 of {len(KATAS)} katas" in render_text(sections, 80, Paint(False))
+    assert f"0 of {len(KATAS)} katas" in render_text(sections, 80, Paint(colour=False))
     assert f"0 of {len(KATAS)} katas" in demonstration.render_page(SEE, sections)
 
 
@@ -389,7 +389,7 @@ def test_the_text_has_no_colour_and_no_unicode_where_there_is_none(run):
     shown = in_text(run(SIX), ascii_only=True)
     assert shown.isascii()
     assert "\x1b" not in shown
-    assert "\x1b[" in render_text(list(run().sections.values()), 80, Paint(True))
+    assert "\x1b[" in render_text(list(run().sections.values()), 80, Paint(colour=True))
 
 
 # The command
