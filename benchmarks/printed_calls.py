@@ -35,7 +35,7 @@ from grader.course.submission import Submission
 from grader.formats.account import is_whole
 from grader.grading.easier_case import OneCase
 from grader.grading.grader import Grader
-from grader.grading.report_builder import as_check
+from grader.grading.report_builder import QuotedAnswer, as_check
 from grader.grading.snippet import signatures_of
 from grader.report import CheckReport
 from grader.texts.wrapping import code_lines
@@ -188,7 +188,9 @@ def reports_of(prepared: PreparedKata, grader: Grader, source: str) -> Iterator[
     for result in results:
         if result.failures:
             chosen = choose(result, partial(retried, result.check))
-            told = as_check(result, prepared.kata, None, source=source, names=names, told=chosen)
+            told = as_check(
+                result, prepared.kata, None, QuotedAnswer(source, names), shown_before=(chosen, "")
+            )
             if told.snippet and chosen[0].call.error[:1] != ("UnusableResult",):
                 yield told
 

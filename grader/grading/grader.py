@@ -33,7 +33,7 @@ from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission, first_use, parse, shortcut_in
 from grader.grading.easier_case import MOST_TRIES, EasierCases, Retry
 from grader.grading.missing_return import MissingReturn, missing_return, reported_once
-from grader.grading.report_builder import Told, as_check, as_repair, in_torch, shown
+from grader.grading.report_builder import QuotedAnswer, Told, as_check, as_repair, in_torch, shown
 from grader.grading.snippet import Signatures, signatures_of
 from grader.grading.submission_run import JudgedSubmission, WorkerReader, judge_submission
 from grader.kata import Kata, Library, hundredths
@@ -263,24 +263,20 @@ class Grader:
         points: Points,
     ) -> list[CheckReport]:
         """Return what the report says of each check."""
-        kata, source = prepared.kata, submission.source
+        kata, judged = prepared.kata, explained.showing(judged)
         names = self._names(submission) if judged.fails else {}
-        judged = explained.showing(judged)
+        is_plain = submission.record.plain
+        answer = QuotedAnswer(submission.source, names, judged.parts, submission.exchange, is_plain)
         checks = [
             as_check(
                 result,
                 kata,
-                explained.mistakes.get(result.check.name),
-                points.checks[result.check.name],
-                source,
-                judged.printed.get(result.check.name, ""),
-                names,
-                judged.parts,
-                submission.exchange,
-                judged.told.get(result.check.name),
-                is_plain=submission.record.plain,
+                explained.mistakes.get(name),
+                answer,
+                points.checks[name],
+                (judged.told.get(name), judged.printed.get(name, "")),
             )
-            for result in judged.results
+            for name, result in ((result.check.name, result) for result in judged.results)
         ]
         if submission.as_tensors:
             checks = list(map(in_torch, checks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from grader.checks.error_words import KEEPDIMS
@@ -72,38 +72,44 @@ NOT_IN_TORCH = "all its cases hold integers that PyTorch lacks"
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
 
 
+@dataclass(frozen=True)
+class QuotedAnswer:
+    """What reports quote of an answer: its source, which is not parsed if it is not plain; the names of its
+    parameters, by default those that the source says; the parts of which some are not written; and what
+    arrays are in the code of a failing call."""
+
+    source: str = ""
+    names: Signatures | None = None
+    parts: JudgedParts | None = None
+    exchange: ArrayExchange = AS_IT_IS
+    is_plain: bool = True
+
+
 def as_check(
     result: CheckResult,
     kata: Kata,
     mistake: Mistake | None,
+    answer: QuotedAnswer,
     earned: Earned | None = None,
-    source: str = "",
-    printed: str = "",
-    names: Signatures | None = None,
-    parts: JudgedParts | None = None,
-    exchange: ArrayExchange = AS_IT_IS,
-    told: Told | None = None,
-    *,
-    is_plain: bool = True,
+    shown_before: tuple[Told | None, str] = (None, ""),
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
-    code raised, the line of its `source`. It has the points that are `earned`; without them, those that it
-    earns by itself. `printed` is what the submission printed for that input; `names` are those of
-    parameters, or else what the `source` says; `parts` are those of which some are not written. `exchange`
-    says what arrays are in the code of the failing call. `told` is what `shown` returns, if
-    known already. A source that is not plain is not parsed."""
-    check = result.check
+    code raised, the line of its source. It has the points that are `earned`; without them, those that it
+    earns by itself. `shown_before` is what `shown` returns, if known already, and what the submission
+    printed for that input."""
+    check, source = result.check, answer.source
+    told, printed = shown_before
     earned = earned or points_of_check(result)
     if not result.failures:
         status: CheckStatus = "passed" if result.asked and (earned.points or not earned.why) else "skipped"
         message = earned.why
-        if parts is None and not result.asked and not message:
+        if answer.parts is None and not result.asked and not message:
             status, message = result.status, f"Not judged: {result.prevented or NOT_IN_TORCH}."
         return CheckReport(
             check.name, check.title, status, earned.points, check.points, message, role=check.nature.role
         )
-    names = signatures_of(source) if names is None else names
-    failure, script = told or shown(result, kata, names, exchange)
+    names = signatures_of(source) if answer.names is None else answer.names
+    failure, script = told or shown(result, kata, names, answer.exchange)
     difference, message = failure.difference, with_parameters(failure.message, failure, names)
     if difference and difference.what:  # the message has both values
         difference = None
@@ -113,7 +119,7 @@ def as_check(
         failure.status,
         earned.points,
         check.points,
-        message=fitting(message, source) if is_plain else message,
+        message=fitting(message, source) if answer.is_plain else message,
         call="\n".join(script.shown) if script else None,
         counterexample=_counterexample(failure, script, kata),
         expected=difference.expected if difference else None,

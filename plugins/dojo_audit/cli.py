@@ -87,13 +87,14 @@ def import_(
     """
     from dojo_audit.audit import Options
     from dojo_audit.command import import_homework
+    from dojo_audit.drafting import KataOfHomework
     from dojo_authoring.scaffold import writer
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track=new_track)
     right = (*solution, reference) if reference else solution
     given = Options(solution=right, at_once=at_once or 0, **options)
-    import_homework(root, track, name, homework, given, function, title, source)
+    import_homework(root, homework, given, KataOfHomework(track, name, function, title, source))
     where = f" --course {course}" if course else ""
     click.echo(
         f"It is a draft: its checks are unproven until it has mistakes. See: kata verify {name}{where}"

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from dojo_audit.writing import draft_mistakes, write_tests
 from grader.errors import CourseError, reason_of
 from grader.texts.escaping import one_line
 from grader.values.formatting import counted
+
+if TYPE_CHECKING:
+    from dojo_audit.drafting import KataOfHomework  # imports what writes katas, which an audit does without
 
 MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be shown or for a file
 WIDEST_PROGRESS = 78  # characters of a line of progress
@@ -49,16 +53,7 @@ def audit_homework(folder: Path, options: Options) -> int:
     return _exit_code(audit, options)
 
 
-def import_homework(
-    root: Path,
-    track: str,
-    name: str,
-    folder: Path,
-    options: Options,
-    function: str | None,
-    title: str | None,
-    source: str | None,
-) -> None:
+def import_homework(root: Path, folder: Path, options: Options, wanted: KataOfHomework) -> None:
     """Audit a homework, write a function of it into a course as the draft of a kata, and print what was
     taken over. Raises CourseError, before anything is written, if that cannot be graded."""
     from dojo_audit.drafting import exercise_of
@@ -69,9 +64,9 @@ def import_homework(
     with ServerPool(homework, options.isolation, options.at_once) as pool:
         auditor = Auditor(pool, options, progress.say)
         auditor.try_mutants()
-        exercise = exercise_of(auditor, function, title, source)
+        exercise = exercise_of(auditor, wanted)
         progress.end()
-    for path in write_imported_kata(root, track, name, exercise):
+    for path in write_imported_kata(root, wanted.track, wanted.name, exercise):
         click.echo(f"wrote {path}")
     calls = counted(len(exercise.calls), "call")
     click.echo(f"taken over from {homework.label}: {calls} of `{exercise.function}`")

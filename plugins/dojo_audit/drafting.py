@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import msgspec
@@ -32,9 +33,18 @@ CODE = (
 )
 
 
-def exercise_of(
-    auditor: Auditor, function: str | None, title: str | None, source: str | None
-) -> ImportedExercise:
+@dataclass(frozen=True)
+class KataOfHomework:
+    """The kata that is asked for: its place, and what the homework says if it is None."""
+
+    track: str
+    name: str
+    function: str | None
+    title: str | None
+    source: str | None
+
+
+def exercise_of(auditor: Auditor, wanted: KataOfHomework) -> ImportedExercise:
     """Return what becomes a kata of an audited homework: a function, the calls of it that the tests make, and
     the wrong versions of it that they miss. Raises CourseError if there is no such function."""
     homework = auditor.homework
@@ -45,7 +55,7 @@ def exercise_of(
         calls = {}
     modules = {file: _module(homework, file) for file in homework.sources}
     defined = {name: file for file, text in homework.sources.items() for name in defines(text)}
-    named = _chosen([name for name in calls if name in defined], list(defined), function)
+    named = _chosen([name for name in calls if name in defined], list(defined), wanted.function)
     known = [call for call in calls[named] if all(map(_is_data, call.values()))][:MOST_CALLS]
     if not known:
         raise CourseError(f"No test calls `{named}` with values that can be written down.")
@@ -56,8 +66,8 @@ def exercise_of(
     missed = [one for one in auditor.audit().survivors if one.where == named]
     return ImportedExercise(
         named,
-        title or statement.partition("\n")[0].rstrip(".") or named.replace("_", " ").capitalize(),
-        source or f"Taken from {homework.label}",
+        wanted.title or statement.partition("\n")[0].rstrip(".") or named.replace("_", " ").capitalize(),
+        wanted.source or f"Taken from {homework.label}",
         (f'"""{statement}\n"""\n\n' if statement and '"""' not in statement else "") + reference,
         tuple(known),
         draft_mistakes(missed, {**homework.sources, defined[named]: reference}),

@@ -192,9 +192,9 @@ def release(folder: Path, names: tuple[str, ...], course: Path | None, **options
 
     A release into the same folder keeps the katas and the options of the one before.
     """
-    from dojo_authoring.release.command import release_course
+    from dojo_authoring.release.command import ReleaseOptions, release_course
 
-    release_course(own_course(course), folder, names, **options)
+    release_course(own_course(course), folder, ReleaseOptions(names, **options))
 
 
 @click.command(cls=GuardedCommand)

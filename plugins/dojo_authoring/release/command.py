@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -32,6 +33,27 @@ from grader.formats.gradescope import VISIBILITIES
 from grader.texts.bounds import listed
 from grader.texts.points import points
 from grader.values.formatting import counted
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """What the command line of `kata release` says; None stands for what the release before said."""
+
+    names: tuple[str, ...]
+    seed: int | None
+    hidden_seed: int | None
+    hosts: tuple[str, ...]
+    sealed: Path | None
+    secret: Path | None
+    gradescope: Path | None
+    visibility: str | None
+    classroom50: Path | None
+    prairielearn: Path | None
+    exercism: Path | None
+    library: str | None
+    agents: bool | None
+    remove: bool
+    unverified: bool
 
 
 class ReleaseBefore:
@@ -71,26 +93,7 @@ class ReleaseBefore:
         return next((choice for choice in choices if choice == found), choices[0])
 
 
-def release_course(
-    course: Course,
-    folder: Path,
-    names: tuple[str, ...],
-    seed: int | None,
-    hidden_seed: int | None,
-    hosts: tuple[str, ...],
-    sealed: Path | None,
-    secret: Path | None,
-    gradescope: Path | None,
-    visibility: str | None,
-    classroom50: Path | None,
-    prairielearn: Path | None,
-    exercism: Path | None,
-    library: str | None,
-    *,
-    agents: bool | None,
-    remove: bool,
-    unverified: bool,
-) -> None:
+def release_course(course: Course, folder: Path, given: ReleaseOptions) -> None:
     """Write the repository and the hosts' files, and print what was written. Raises CourseError.
 
     Gradescope and PrairieLearn, whose files students do not read, grade with cases from the course's secret
@@ -99,14 +102,15 @@ def release_course(
     """
     _require_own_folder(folder)
     before = ReleaseBefore(course, folder)
-    infos, is_all = before.katas(names, remove=remove)
-    hosts = before.hosts(hosts, remove=remove)
-    seed = before.number("seed", SEED) if seed is None else seed
-    visibility = visibility or before.choice("visibility", VISIBILITIES)
-    library = library or before.choice("library", ("numpy", "torch"))
-    agents = before.options.get("agents") is not False if agents is None else agents
-    require_releasable(course, infos, allows_unverified=unverified)
+    infos, is_all = before.katas(given.names, remove=given.remove)
+    hosts = before.hosts(given.hosts, remove=given.remove)
+    seed = before.number("seed", SEED) if given.seed is None else given.seed
+    visibility = given.visibility or before.choice("visibility", VISIBILITIES)
+    library = given.library or before.choice("library", ("numpy", "torch"))
+    agents = before.options.get("agents") is not False if given.agents is None else given.agents
+    require_releasable(course, infos, allows_unverified=given.unverified)
     secret_file = folder.with_name(f"{folder.name}.secret")
+    sealed, secret, hidden_seed = given.sealed, given.secret, given.hidden_seed
     if sealed is None and hidden_seed is None and SEALED in before.files:
         sealed, secret = folder / SEALED, secret or (secret_file if secret_file.is_file() else None)
     try:
@@ -115,7 +119,7 @@ def release_course(
         again = " It is the one of the release before; seal another: --sealed FILE or --hidden-seed N."
         raise CourseError(f"{error}{again if sealed == folder / SEALED else ''}") from None
     seed_of_hosts = hidden_seed
-    if hidden_seed is None and (gradescope or prairielearn):
+    if hidden_seed is None and (given.gradescope or given.prairielearn):
         seed_of_hosts = seed_or_new(course)
     entries = [] if seed_of_hosts is None else list(keys.draw_entries(course, infos, seed_of_hosts))
     if hidden_seed is not None and not sealed_key:
@@ -136,22 +140,25 @@ def release_course(
     outcome = write_release(folder, files, **about)
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
     click.echo(f"{made} are in {shorten(folder)}.")
-    if kept := [info.name for info in infos if names and info.name not in names]:
+    if kept := [info.name for info in infos if given.names and info.name not in given.names]:
         click.echo(f"{', '.join(kept)}: kept from the release before; --remove takes out what is not named.")
     for note in outcome.notes():
         click.echo(note)
     for info in infos:
         for todo in todos_of_draft(course, info):
             click.echo(f"note: {info.name}: {todo}")
-    if gradescope is not None:
-        keys.save(gradescope, gradescope_zip(for_hosts, visibility))
+    if given.gradescope is not None:
+        keys.save(given.gradescope, gradescope_zip(for_hosts, visibility))
         worth = points(sum(info.max_score for info in infos))
-        click.echo(f"Upload {shorten(gradescope)} to Gradescope, to an assignment of {worth} points.")
-    if classroom50 is not None:
+        click.echo(f"Upload {shorten(given.gradescope)} to Gradescope, to an assignment of {worth} points.")
+    if given.classroom50 is not None:
         for name, data in classroom50_bundle(for_public_hosts).items():
-            keys.save(classroom50 / name, data)
-        click.echo(f"Commit {shorten(classroom50)} as the assignment's autograder.")
-    images = ((prairielearn, prairielearn_files, for_hosts), (exercism, exercism_files, for_public_hosts))
+            keys.save(given.classroom50 / name, data)
+        click.echo(f"Commit {shorten(given.classroom50)} as the assignment's autograder.")
+    images = (
+        (given.prairielearn, prairielearn_files, for_hosts),
+        (given.exercism, exercism_files, for_public_hosts),
+    )
     for path, files_of, files in images:
         if path is not None:
             for name, data in files_of(course, files, infos).items():

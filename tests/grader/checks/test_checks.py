@@ -16,7 +16,7 @@ from grader.checks.runner import CheckResult, judge_case
 from grader.course.catalog import Course
 from grader.expect import ExpectationFailed
 from grader.grading.grader import Grader
-from grader.grading.report_builder import as_check
+from grader.grading.report_builder import QuotedAnswer, as_check
 from grader.worker.calls import Call, Calls, CaseFailed, KeptCalls
 from grader.worker.protocol.codec import TensorOutline
 from grader.worker.protocol.messages import Outcome
@@ -353,7 +353,7 @@ def test_wrong_answers_on_the_cpu_do_not_keep_the_device_from_being_judged(grade
 
 def test_a_check_that_the_submission_keeps_from_judging_fails():
     result = CheckResult(Check("keeps", "It keeps.", 50, [], lambda *_: None), prevented="the call raises")
-    report = as_check(result, None, None)
+    report = as_check(result, None, None, QuotedAnswer())
     assert (report.status, report.score, report.message) == ("failed", 0, "Not judged: the call raises.")
 
 
@@ -373,7 +373,9 @@ def test_a_kata_has_no_check_of_what_its_results_lack(kata, missing):
 
 
 def test_a_check_whose_cases_pytorch_cannot_have_says_so_and_keeps_its_points():
-    report = as_check(CheckResult(Check("keeps", "It keeps.", 50, [], lambda *_: None)), None, None)
+    report = as_check(
+        CheckResult(Check("keeps", "It keeps.", 50, [], lambda *_: None)), None, None, QuotedAnswer()
+    )
     assert (report.status, report.score, report.message) == (
         "skipped",
         50,

@@ -14,7 +14,7 @@ from grader.course.submission import Submission
 from grader.formats.account import is_whole
 from grader.grading.easier_case import OneCase
 from grader.grading.grader import Grader
-from grader.grading.report_builder import as_check
+from grader.grading.report_builder import QuotedAnswer, as_check
 from grader.grading.snippet import _gradient_key, item_of, signatures_of
 from grader.grading.submission_run import judge_submission
 from grader.values.arrays import leaves
@@ -112,7 +112,7 @@ def calls_of(course, kata, source, worker):
         chosen = judged.told.get(result.check.name)
         failure = chosen[0] if chosen else None
         told = (
-            as_check(result, prepared.kata, None, source=source, names=names, told=chosen)
+            as_check(result, prepared.kata, None, QuotedAnswer(source, names), shown_before=(chosen, ""))
             if failure
             else None
         )

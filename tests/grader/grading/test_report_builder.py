@@ -6,7 +6,7 @@ import pytest
 from grader.answer_keys.answers import Case
 from grader.checks.context import Check
 from grader.checks.runner import CheckResult, Failure
-from grader.grading.report_builder import as_check
+from grader.grading.report_builder import QuotedAnswer, as_check
 from grader.kata import Kata
 from grader.values.comparison import Difference
 from grader.worker.calls import Call
@@ -23,7 +23,9 @@ def test_what_the_grader_asks_of_its_own_objects_is_not_shown():
     case = Case(0, {"steps": 3})
     plan = Check("holds", "It holds.", 100, [case], lambda *_: None, None)
     trace = [Call("train", [3], {}), Call("sizes", [0.02], {}, helping=True)]
-    found = as_check(CheckResult(plan, [Failure(case, "failed", "", None, trace)]), KATA, None)
+    found = as_check(
+        CheckResult(plan, [Failure(case, "failed", "", None, trace)]), KATA, None, QuotedAnswer()
+    )
     assert found.call == "from attend import train\ntrain(3)"
 
 
@@ -33,7 +35,7 @@ SOURCE = "def attend(q, k, v=None): ..."
 def call_shown(*args, **kwargs):
     plan = Check("holds", "It holds.", 100, [case := Case(0, {})], lambda *_: None, None)
     failure = Failure(case, "failed", "", None, [Call("attend", list(args), kwargs)])
-    found = as_check(CheckResult(plan, [failure]), KATA, None, source=SOURCE)
+    found = as_check(CheckResult(plan, [failure]), KATA, None, QuotedAnswer(SOURCE))
     return found.call.splitlines()[-1], list(found.counterexample or {})
 
 
@@ -63,7 +65,7 @@ def came(value, expected, got, where):
     difference = Difference("shape", lambda: (expected, got), where)
     plan = Check("holds", "It holds.", 100, [case := Case(0, {})], lambda *_: None, None)
     failure = Failure(case, "failed", "", difference, [Call("attend", [], {}, value)])
-    return as_check(CheckResult(plan, [failure]), KATA, None, source=SOURCE).came
+    return as_check(CheckResult(plan, [failure]), KATA, None, QuotedAnswer(SOURCE)).came
 
 
 def test_a_part_that_looks_like_another_one_has_the_name_that_the_kata_gives_it():
