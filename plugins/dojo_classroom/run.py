@@ -14,14 +14,9 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from dojo_classroom.collector import (
-    Collected,
-    Collector,
-    FoundFile,
-    SubmittedFile,
-    answers_in,
-    stubs_of,
-)
+from dojo_classroom.best_files import Collected, SubmittedFile, answers_in, stubs_of
+from dojo_classroom.collector import Collector
+from dojo_classroom.found_files import FoundFile
 from dojo_classroom.platform_filenames import KnownNames, StudentName, WorkOrigin
 from dojo_classroom.policy import Policy
 from dojo_classroom.roster import LAST_MODIFIED, Identities, Member, Person, Roster

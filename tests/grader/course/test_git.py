@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import grader
-from dojo_classroom.collector import files_below
+from dojo_classroom.found_files import files_below
 from dojo_classroom.times import Commits
 from grader.course import git
 from grader.course.git import Allowance, GitRefused, NoAnswer, Repository

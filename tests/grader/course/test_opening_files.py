@@ -149,7 +149,7 @@ ELSEWHERE = {
     "dojo_classroom/analytics.py": RESULTS,
     "dojo_classroom/ray_pool.py": "unpacks the course that it packed itself on another machine",
     "dojo_classroom/run.py": COURSE,
-    "dojo_classroom/collector.py": OWN_FOLDER + ", and copies the course's exercises there",
+    "dojo_classroom/laid_out.py": OWN_FOLDER + ", and copies the course's exercises there",
     "dojo_classroom/task.py": COURSE,
     "dojo_classroom/times.py": "asks what a zip says of a time",
     "cli/keyboard.py": "asks how wide the terminal is",

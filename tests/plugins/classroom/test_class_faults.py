@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from dojo_classroom import (
     analytics,
+    best_files,
     class_page,
     collector,
     command,
@@ -217,7 +218,7 @@ def test_the_time_for_one_students_work_is_limited(graded, monkeypatch):
 
 
 def test_the_time_to_look_through_what_was_handed_in_is_limited(graded, monkeypatch):
-    monkeypatch.setattr(collector, "SECONDS", -1.0)
+    monkeypatch.setattr(best_files, "SECONDS", -1.0)
     code, output, found = graded()
     assert (code, found) == (0, dict.fromkeys(FINE, ""))
     slow = "it took more than 120 seconds to look through what was handed in"

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from dojo_classroom.collector import Collector, Stub, answers_in, stubs_of
+from dojo_classroom.best_files import Stub, answers_in, stubs_of
+from dojo_classroom.collector import Collector
 from dojo_classroom.platform_filenames import KnownNames, StudentName, kata_at, owner
 from dojo_classroom.roster import (
     Identities,

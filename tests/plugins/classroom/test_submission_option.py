@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from dojo_classroom.collector import laid_out
+from dojo_classroom.laid_out import laid_out
 from grader.cli.grade import grade
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'

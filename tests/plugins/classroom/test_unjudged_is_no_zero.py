@@ -12,8 +12,9 @@ from contextlib import closing
 
 import pytest
 
-from dojo_classroom.collector import Collector, laid_out
+from dojo_classroom.collector import Collector
 from dojo_classroom.command import render
+from dojo_classroom.laid_out import laid_out
 from dojo_classroom.outputs import write_outputs
 from dojo_classroom.roster import Member, Roster
 from dojo_classroom.run import ClassRun
