@@ -40,7 +40,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "fields": {},
     "fill": {"name": "a", "value": "1"},
     "draft": {"names": ["double"], "name": "draft_of_{}", "todo": "TODO"},
-    "difference": {"after": "a\n", "most": 100},
+    "difference": {"most": 100},
 }
 NOTEBOOK: dict[str, dict[str, Any]] = {
     "read": {"label": "a.ipynb", "kata": KATA, "notebook": True},
@@ -54,7 +54,7 @@ SOURCES: dict[str, Callable[[int], str]] = {
     "functions": lambda size: "def a():0\n" * (size // 10),
     "classes in a class": lambda size: "class a:\n" + " class a:0\n" * (size // 11 - 1),
     "imports": lambda size: "import a\n" * (size // 9),
-    "imports of all": lambda size: "from a import *\n" * (size // 32) + "a\n" * (size // 4),
+    "imports of all": lambda size: "from torch import *\n" * (size // 40) + "a\n" * (size // 4),
     "aliases of aliases": lambda size: (
         "import a\na1=a.a\n" + "".join(f"a{at}=a{at - 1}.a\n" for at in range(2, size // 17))
     ),
@@ -77,6 +77,18 @@ SOURCES: dict[str, Callable[[int], str]] = {
     "semicolons": lambda size: "a;" * (size // 2),
     "additions of a counter": lambda size: "def a():\n global b\n" + " b+=1\n" * (size // 6 - 4),
     "answers of one question": lambda size: "WHY=1\n" * (size // 6),
+    "answers in one line": lambda size: "WHY=1;" * (size // 6),
+    "constants below a comment": lambda size: "#\n" * (size // 4) + "a=1;" * (size // 8),
+    "functions of many names": lambda size: "".join(f"def a{at}():0\n" for at in range(size // 18)),
+    "a chain of functions": lambda size: (
+        "def double():a0\n" + "".join(f"def a{at}():a{at + 1}\n" for at in range(size // 24))
+    ),
+    "imports of all of many": lambda size: (
+        "".join(f"from torch.a{at} import *\n" for at in range(size // 88))
+        + "".join(f"b{at}\n" for at in range(size // 12))
+    ),
+    "a name late in a line": lambda size: "a=1;" * (size // 8) + "double=1;" * (size // 18),
+    "lines that come again": lambda size: "".join(f"{at % 90}\n" for at in range(size // 3)),
     "decorators": lambda size: "@a\n" * (size // 3 - 8) + "def double():0\n",
     "a coding line": lambda size: "#" + "coding" * (size // 6 - 1),
     "a coding line of blanks": lambda size: "#" + "coding:" + " " * (size - 9),
@@ -154,10 +166,12 @@ def rows(part: str) -> Iterator[Row]:
     """Yield a row for each text and each question."""
     with closing(Reader()) as reader:
         for name, made in SOURCES.items():
-            data = made(MAX_BYTES).encode()
+            text = made(MAX_BYTES)
             for question, given in ASKED.items():
                 if part in f"{question}: {name}":
-                    yield asked(reader, name, question, data, given)
+                    if question == "difference":
+                        given = {**given, "after": "\n".join(text.splitlines()[::-1])}
+                    yield asked(reader, name, question, text.encode(), given)
         for name, made in CELLS.items():
             cell = {"cell_type": "code", "source": f"%%kata double\n{made(250 << 10)}"}
             for question, given in NOTEBOOK.items():

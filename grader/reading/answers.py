@@ -23,6 +23,7 @@ QUESTION = b'{"ask":'  # how the header of a frame with a question begins
 #: Of a source that the diagnosis may work on: what it does takes a small part of its own limits then.
 PLAIN_NODES, PLAIN_DEPTH, PLAIN_SECONDS = 40_000, 100, 1.0
 PLAIN_INTEGER = 1 << 1024
+LONGEST_COMPARED = 4_000  # lines of a source that is compared: the time grows with their cube
 Answer = dict[str, Any]
 #: Whether anything is written, by `Kind.answer`.
 BEGUN = {"code": parts.is_begun, "constants": parts.is_answered}
@@ -159,10 +160,11 @@ def docstring_lines(data: bytes) -> tuple[list[tuple[int, int]], str]:
 
 
 def difference(data: bytes, *, after: str, most: int) -> tuple[list[str], str]:
-    """Return the first lines of the difference between a source and what it became."""
+    """Return the first lines of the difference between a source and what it became, up to line 4,000."""
     import difflib  # a worker needs none
 
-    lines = difflib.unified_diff(_text(data).splitlines(), after.splitlines(), lineterm="")
+    before, now = (text.splitlines()[:LONGEST_COMPARED] for text in (_text(data), after))
+    lines = difflib.unified_diff(before, now, lineterm="")
     return [*islice(lines, 2, most)], ""
 
 

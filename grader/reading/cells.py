@@ -104,13 +104,13 @@ def text_of(cell: Cell) -> str:
 def opening_of(source: str) -> tuple[str, str]:
     """Return the kata that a cell names by `%%kata`, or "", and its code, with an empty line in place of each
     magic above it, so that line numbers stay the same. Magics that run the cell may stand above or below."""
-    name, at, above = "", 0, ""
+    name, at, above = "", 0, 0
     while found := BLANK.match(source, at) or RUNNING.match(source, at) or OPENING.match(source, at):
         if found.re is OPENING and name:
             break
         name = found[1] if found.re is OPENING else name
-        at, above = found.end(), above + "\n"
-    return (name, above + source[at:]) if name else ("", source)
+        at, above = found.end(), above + 1
+    return (name, "\n" * above + source[at:]) if name else ("", source)
 
 
 def without_magics(source: str) -> str:

@@ -26,10 +26,11 @@ def draft(tree: ast.Module, entry_points: list[str], name: str, todo: str) -> tu
 def _reached(body: list[ast.stmt], names: set[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """Return the harmless definitions and imports that the names reach, and all other statements."""
     harmless = {name: node for node in map(_without_side_effects, body) if node for name in _bound(node)}
-    reached: set[str] = set()
-    while new := names & harmless.keys() - reached:
+    reached, new = set[str](), names & harmless.keys()
+    while new:
         reached |= new
-        names = {n.id for name in new for n in ast.walk(harmless[name]) if isinstance(n, ast.Name)}
+        named = {n.id for name in new for n in ast.walk(harmless[name]) if isinstance(n, ast.Name)}
+        new = (named & harmless.keys()) - reached
     kept = list(dict.fromkeys(harmless[name] for name in harmless if name in reached))
     taken = {ast.unparse(node) for node in kept}
     return kept, [node for node in body if ast.unparse(node) not in taken and not _is_text(node)]

@@ -30,20 +30,29 @@ Field = tuple[str, str, str]
 
 def fields(source: str) -> list[Field]:
     """Return the constants of a source in their order, each with the comment above it and its value as it is
-    written, which is empty if it is not answered; none if the source is no Python."""
+    written, which is empty if it is not answered; none if the source is no Python. Of several constants in
+    one line the first one has the comment."""
     lines, code = source.split("\n"), source.encode().splitlines(keepends=True)
-    found = []
+    found: list[Field] = []
+    line = 0  # of the constant before
     for node in _constants(source):
         text = _text(node)
         value = segment(code, node.value) if text is None else text
-        comment: list[str] = []
-        above = node.lineno - 2
-        while above >= 0 and lines[above].startswith("#"):
-            comment.append(lines[above].lstrip("# "))
-            above -= 1
-        beside = lines[(node.end_lineno or node.lineno) - 1].partition("#")[2].strip()
-        found.append((_name(node), " ".join(reversed(comment)) or beside, "" if value == OPEN else value))
+        comment = "" if node.lineno == line else _comment(lines, node)
+        found.append((_name(node), comment, "" if value == OPEN else value))
+        line = node.lineno
     return found
+
+
+def _comment(lines: list[str], node: ast.Assign) -> str:
+    """Return the comment above a constant, or the one beside it."""
+    comment: list[str] = []
+    above = node.lineno - 2
+    while above >= 0 and lines[above].startswith("#"):
+        comment.append(lines[above].lstrip("# "))
+        above -= 1
+    beside = lines[(node.end_lineno or node.lineno) - 1].partition("#")[2].strip()
+    return " ".join(reversed(comment)) or beside
 
 
 def filled(source: str, name: str, value: str) -> str:

@@ -58,11 +58,11 @@ def is_idle(tree: ast.Module) -> bool:
 
 def _idle(tree: ast.Module, names: Sequence[str]) -> list[ast.FunctionDef | ast.ClassDef]:
     """Return the functions and classes with these names that do nothing but raise NotImplementedError."""
-    bound, mentioned = Counter(_bound(tree)), _mentioned(tree)
+    bound, mentioned, meant = Counter(_bound(tree)), _mentioned(tree), set(names)
     return [
         node
         for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in meant
         if bound[node.name] == 1 and node.name not in mentioned and _is_idle(node, bound.keys())
     ]
 
@@ -155,10 +155,10 @@ def written_answer(tree: ast.Module, source: str, name: str) -> str:
 
 def segment(lines: list[bytes], node: ast.stmt | ast.expr) -> str:
     """Return the code of a node. `ast.get_source_segment` splits the whole source again for each."""
-    first, last = node.lineno - 1, node.end_lineno or node.lineno
-    code = lines[first:last]
-    code[-1] = code[-1][: node.end_col_offset]
-    code[0] = code[0][node.col_offset :]
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    if first == last:
+        return lines[first][node.col_offset : node.end_col_offset].decode()
+    code = [lines[first][node.col_offset :], *lines[first + 1 : last], lines[last][: node.end_col_offset]]
     return b"".join(code).decode()
 
 

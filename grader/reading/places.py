@@ -11,11 +11,11 @@ def bound(tree: ast.Module, source: str, names: Container[str]) -> dict[str, tup
     """Return where these names are bound at the top of a source, the last time each: the line, and its
     columns from the first to the one after the last, all counted from 0."""
     lines, found = source.split("\n"), {}
-    for node in tree.body:
-        for name in _bound_by(node):
-            line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
-            if name in names and (at := re.search(rf"\b{re.escape(name)}\b", line)):
-                found[name] = node.lineno - 1, at.start(), at.end()
+    bindings = ((node.lineno, name) for node in tree.body for name in _bound_by(node) if name in names)
+    for number, name in dict.fromkeys(bindings):  # a line may bind a name thousands of times
+        line = lines[number - 1] if number <= len(lines) else ""
+        if at := re.search(rf"\b{re.escape(name)}\b", line):
+            found[name] = number - 1, at.start(), at.end()
     return found
 
 

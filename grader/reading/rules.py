@@ -6,13 +6,15 @@ This is a deterrent, as is the refusal while a submission runs: it can find ways
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cache, partial
+from itertools import chain
 
 #: PyTorch has most functions in several modules; a rule that names one of them applies to all.
 PLACES = ("torch", "torch.nn.functional", "torch.special", "torch.Tensor")
 LONGEST_DOTTED_NAME = 200  # characters of a dotted name of a library
 MOST_PARTS = 20  # of a chain that is followed, which is more than any name of a library has
+MOST_STARS = 10  # modules of `import *`, in each of which every name is looked for
 
 
 def first_use(
@@ -23,19 +25,24 @@ def first_use(
     `import_module`, private modules. An entry point that is imported is a use. With `methods`, `value.name`
     counts as a tensor method, unless value is `self` or a module, or a class of the source has one of that
     name."""
-    known, wanted = _Names(tree), everywhere(names)
+    wanted = everywhere(names)
+    known = _Names(tree, {name.partition(".")[0] for name in wanted})
+    uses = chain(known.imported(entry_points), _uses(tree, known, methods=methods))
+    is_wanted = cache(partial(_is_among, wanted))
+    return min((use for use in uses if is_wanted(use[0])), key=lambda use: use[1], default=None)
+
+
+def _uses(tree: ast.Module, known: _Names, *, methods: bool) -> Iterator[tuple[str, int]]:
+    """Yield the dotted names that a source may use, and the lines; see `first_use`."""
     classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     own = {node.name for one in classes for node in one.body if isinstance(node, ast.FunctionDef)}
-    uses = [*known.imported(entry_points)]
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             root, attributes = _chain(node)
-            found = [".".join([start, *attributes]) for start in known.meant(root, node.lineno)]
+            for start in known.meant(root, node.lineno):
+                yield ".".join([start, *attributes]), node.lineno
             if methods and attributes and attributes[-1] not in own and known.is_value(root):
-                found.append(f"torch.Tensor.{attributes[-1]}")
-            uses += ((name, node.lineno) for name in found)
-    is_wanted = cache(partial(_is_among, wanted))
-    return min((use for use in uses if is_wanted(use[0])), key=lambda use: use[1], default=None)
+                yield f"torch.Tensor.{attributes[-1]}", node.lineno
 
 
 def shortcut_in(
@@ -43,7 +50,7 @@ def shortcut_in(
 ) -> tuple[str, int] | None:
     """Return the first of a kata's shortcuts that a source uses, and its line, or None. Tensors arrive in a
     kata of PyTorch, and where the source imports that."""
-    has_tensors = library == "torch" or "torch" in _Names(tree).packages
+    has_tensors = library == "torch" or "torch" in _Names(tree, {"torch"}).packages
     return first_use(tree, names, entry_points, methods=has_tensors)
 
 
@@ -79,10 +86,12 @@ def _public(name: str) -> str:
 class _Names:
     """What the names of a source mean."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, packages: Container[str]) -> None:
+        """An `import *` counts if it is of one of the `packages`."""
+        self._looked_for = packages
         self._aliases: dict[str, str] = {}  # the full dotted name of each imported name
-        self._stars: list[tuple[str, int]] = []  # the modules of `import *`, with the line
-        self._lines: dict[str, list[int]] = {}  # in which the source itself binds a name
+        self._stars: dict[str, int] = {}  # the modules of `import *`, with the last line
+        lines: dict[str, list[int]] = {}  # in which the source itself binds a name
         self._imports: dict[str, int] = {}  # the line of each import
         assigned = []
         for node in ast.walk(tree):
@@ -93,7 +102,10 @@ class _Names:
             elif isinstance(node, ast.Call | ast.Subscript) and (name := _module(node)):
                 self._aliases.setdefault(name, name)
             for name, line in _bound_by(node):
-                self._lines.setdefault(name, []).append(line)
+                lines.setdefault(name, []).append(line)
+        self._first = {name: min(own) for name, own in lines.items()}
+        self._last = {name: max(own) for name, own in lines.items()}
+        self._bound_once = {name for name, own in lines.items() if len(own) == 1}
         self._inside = {
             inner
             for node in tree.body
@@ -106,18 +118,17 @@ class _Names:
     @property
     def packages(self) -> set[str]:
         """The packages that the source imports."""
-        modules = [*self._aliases.values(), *(module for module, _ in self._stars)]
+        modules = [*self._aliases.values(), *self._stars]
         return {name.partition(".")[0] for name in modules}
 
     def meant(self, root: str, line: int) -> list[str]:
         """Return the dotted names that a name may stand for in a line; none for an empty one."""
         if not root:
             return []
-        own = self._lines.get(root, [])
-        is_own = bool(own) and (line in self._inside or line >= min(own))
-        if root in self._aliases and not (is_own and max(own) > self._imports.get(root, 0)):
+        is_own = root in self._first and (line in self._inside or line >= self._first[root])
+        if root in self._aliases and not (is_own and self._last[root] > self._imports.get(root, 0)):
             return [self._aliases[root]]
-        return [root] if is_own else [root, *(f"{module}.{root}" for module, _ in self._stars)]
+        return [root] if is_own else [root, *(f"{module}.{root}" for module in self._stars)]
 
     def is_value(self, root: str) -> bool:
         """Return whether a name may be a tensor, or an expression has none."""
@@ -126,8 +137,8 @@ class _Names:
     def imported(self, names: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Yield the dotted names that an import binds to these names at the top, and the lines."""
         for name in names:
-            own = max(self._lines.get(name, [0]))
-            found = [(f"{module}.{name}", line) for module, line in self._stars]
+            own = self._last.get(name, 0)
+            found = [(f"{module}.{name}", line) for module, line in self._stars.items()]
             if name in self._imports:
                 found.append((self._aliases[name], self._imports[name]))
             yield from ((path, line) for path, line in found if line > own and line not in self._inside)
@@ -138,7 +149,9 @@ class _Names:
             top = alias.name.partition(".")[0]
             name = alias.asname or (alias.name if module else top)
             if alias.name == "*":
-                self._stars.append((module, node.lineno))
+                is_room = module.partition(".")[0] in self._looked_for and len(self._stars) < MOST_STARS
+                if is_room or module in self._stars:
+                    self._stars[module] = max(node.lineno, self._stars.get(module, 0))
             elif module or isinstance(node, ast.Import):
                 path = f"{module}.{alias.name}" if module else alias.name if alias.asname else top
                 self._aliases[name], self._imports[name] = path, node.lineno
@@ -152,7 +165,7 @@ class _Names:
         if len(path) > LONGEST_DOTTED_NAME:  # aliases of aliases
             return
         for target in node.targets:
-            if isinstance(target, ast.Name) and self._lines[target.id] == [node.lineno]:
+            if isinstance(target, ast.Name) and target.id in self._bound_once:
                 self._aliases[target.id], self._imports[target.id] = path, node.lineno
 
 

@@ -95,10 +95,10 @@ def parsed(source: str, label: str) -> ast.Module:
 
 
 def tree_of(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source; None if it is not valid Python."""
+    """Return the syntax tree of a source; None if it is not valid Python. Raises MemoryError."""
     try:
         return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError):
         return None
 
 

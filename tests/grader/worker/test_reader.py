@@ -29,6 +29,9 @@ CHAIN = "a" + ".a" * 900
 #: Texts for which trusted code would need hours, all memory or all of the stack.
 STALLS = "x = f'" + "{1}" * 340_000 + "'\n"
 FILLS = "a\n" * 500_000
+#: The arguments of questions.
+SHORTCUTS = {"names": ["torch.softmax"], "library": "torch", "entry_points": ["double"]}
+DRAFT = {"names": ["double"], "name": "draft_of_{}", "todo": "TODO"}
 QUOTES = 'x = "' + '\\"' * 500_000 + "\n#" + "{" * 40_000 + "\n"
 
 
@@ -84,6 +87,29 @@ class TestLimits:
         kind, said = refusal(parse, info, QUOTES, "double.py", one)
         assert kind is SubmissionRejected
         assert said.startswith("double.py has a syntax error in line 1: unterminated string literal")
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("question", "text", "given"),
+        [
+            ("delegates", "from torch import *\n" * 4_000 + "b\n" * 60_000, SHORTCUTS),
+            ("delegates", "".join(f"from torch.a{at} import *\nb{at}\n" for at in range(10_000)), SHORTCUTS),
+            ("delegates", "WHY=1\n" * 100_000, SHORTCUTS),
+            ("blank", "".join(f"def a{at}():0\n" for at in range(60_000)), {}),
+            ("fields", "#\n" * 150_000 + "a=1;" * 80_000, {}),
+            ("bound", "a=1;" * 120_000 + "double=1;" * 50_000, {"names": ["double"]}),
+            ("draft", "def double():a0\n" + "".join(f"def a{n}():a{n + 1}\n" for n in range(25_000)), DRAFT),
+            (
+                "difference",
+                "".join(f"{at % 90}\n" for at in range(40_000)),
+                {"after": "1\n2\n" * 20_000, "most": 9},
+            ),
+        ],
+        ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "",
+    )
+    def test_a_text_is_read_in_time_that_grows_with_its_length(self, one, question, text, given):
+        """Of each the time grew with the square of the length, or faster."""
+        assert one.ask(question, object, text.encode(), **given)
 
 
 class _Broken:
