@@ -3,7 +3,7 @@
 A text can be made that takes hours, all memory or all of the stack of Python's parser, of `ast.unparse`, of a
 pattern or of `difflib`. No such place works on a whole text of a student's in a process that keeps points, or
 that serves a page, an editor or an assistant: those ask a reader. `benchmarks/readers.py` measures the worst
-texts. Git has a test of its own.
+texts. Git has a test of its own. `test_who_parses.py` lets the processes say themselves what they parse.
 """
 
 import ast
@@ -17,7 +17,11 @@ RUN = ("compile", "exec", "eval")
 
 READER = "a reader or a worker that has loaded nothing, with 20 seconds and 512 MiB; a student's text"
 WORKER = "the worker, in its sandbox; a student's text"
-JUDGE = "a process that judges, under its limits; a student's text, if its record is plain"
+JUDGE = (
+    "a process that judges, under its limits: a grader of a class and the search for a group of its files,"
+    " which the process of the class starts; the judge of a page, of an editor or of an assistant; or the"
+    " command of one student. A student's text, if its record is plain"
+)
 ANSWERS = "a process that judges, under its limits; what the worker answers, cut to the limits of a frame"
 REPORT = "any; the report, which is bounded"
 COURSE = "any; the course's own files"
