@@ -155,8 +155,13 @@ class RunCounts:
         except Exception as error:
             if os.environ.get("DOJO_DEBUG"):
                 raise
-            text = FAILED.format(whom, what, one_line(f"{type(error).__name__}: {error}", 200))
+            text = FAILED.format(whom, what, _without_stop(f"{type(error).__name__}: {error}"))
             self.failed += [text] if text not in self.failed else []
+
+
+def _without_stop(text: str) -> str:
+    """Return an error as a part of a sentence: in one line, and without the full stop of its own."""
+    return one_line(text, 200).rstrip(".")
 
 
 class ClassRun:
@@ -223,7 +228,9 @@ class ClassRun:
             with self._net(student, task.kata):
                 if verdict.fault:
                     self.counts.faults += 1
-                    self.counts.note(f"{student}'s {task.kata} could not be judged: {verdict.fault}.")
+                    self.counts.note(
+                        f"{student}'s {task.kata} could not be judged: {_without_stop(verdict.fault)}."
+                    )
                     continue
                 self.store.add_verdict(task.kata, task.digest, self.pool.judging[task.kata], verdict)
                 self.counts.judged += 1

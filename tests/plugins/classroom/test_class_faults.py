@@ -101,18 +101,26 @@ def test_a_fault_in_one_students_grading_leaves_that_student_blank(
     assert "This is our fault, not yours" in (tmp_path / "out" / "by_hand.csv").read_text()
 
 
-def test_a_fault_in_the_judging_of_a_file_leaves_that_student_blank(graded, monkeypatch):
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "ZeroDivisionError: a fault of ours",
+        "NoWorker: no worker could be started: No answer within 60 seconds",
+    ],
+)
+@pytest.mark.parametrize("stop", ["", "."])
+def test_a_fault_in_the_judging_of_a_file_leaves_that_student_blank(graded, monkeypatch, fault, stop):
     real = LocalPool.judge
 
     def judge(self, tasks):
         for one, verdict in real(self, tasks):
-            ours = task.FileVerdict("error", 0, 0, "", fault="ZeroDivisionError: a fault of ours")
+            ours = task.FileVerdict("error", 0, 0, "", fault=fault + stop)
             yield one, ours if b"# bob" in one.data else verdict
 
     monkeypatch.setattr(LocalPool, "judge", judge)
     code, output, found = graded()
     assert (code, found) == (3, FINE | {"bob": ""})
-    assert "note  bob's double could not be judged: ZeroDivisionError: a fault of ours." in output
+    assert f"note  bob's double could not be judged: {fault}.\n" in output.replace("\n      ", " ")
     monkeypatch.setattr(LocalPool, "judge", real)
     assert graded()[::2] == (0, FINE)  # the same command tries again
 
