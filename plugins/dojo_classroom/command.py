@@ -14,12 +14,12 @@ import click
 from dojo_classroom.analytics import ClassStatistics, KataStatistics, group_search, write_drafts
 from dojo_classroom.collector import Collector
 from dojo_classroom.gradebooks import gradebooks
-from dojo_classroom.outputs import write_gradebook, write_outputs
+from dojo_classroom.outputs import OutputTerms, write_gradebook, write_outputs
 from dojo_classroom.policy import POLICY_FILE, Policy, read_policy
 from dojo_classroom.roster import Person, Roster, read_logins, read_roster
 from dojo_classroom.run import ClassRun, GraderPool, RunCounts
 from dojo_classroom.store import Store, open_store
-from dojo_classroom.student_reports import counted_katas
+from dojo_classroom.student_reports import JudgedClass, counted_katas
 from dojo_classroom.task import FileVerdict, GraderOptions, LocalPool, Task
 from grader.answer_keys.file import has_keys
 from grader.cases.generation import SEED
@@ -86,23 +86,13 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
             counts = _grade(run, each=options.each)
         begun = counted_katas(store, infos, policy, run.counts.started, is_named=options.is_named)
         absent = "0" if options.absent == "zero" else ""
-        where = (options.output, store, begun, options.device)
+        judged = JudgedClass(store, begun, options.device, counts, policy)
         title = course.syllabus.title
         with ExitStack() as searching:
             wanted = options.search or options.draft_mistakes
             search = searching.enter_context(group_search(for_graders, run.source_of)) if wanted else None
-            statistics = write_outputs(
-                *where,
-                counts,
-                roster,
-                absent,
-                title,
-                run.source_of,
-                run.stubs,
-                search,
-                policy,
-                options.column,
-            )
+            terms = OutputTerms(title, absent, options.column, run.source_of, run.stubs, search)
+            statistics = write_outputs(options.output, judged, roster, terms)
         if options.draft_mistakes:
             entry_points = {info.name: info.entry_points for info in infos}
             with counts.net("the class", "--draft-mistakes"):
@@ -110,7 +100,7 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
                 click.echo(f"{counted(drafts, 'draft')} of mistakes written to {options.draft_mistakes}.")
         if options.gradebook:
             with counts.net("the class", "--gradebook"):
-                write_gradebook(options.gradebook, store, begun, options.device, counts, policy)
+                write_gradebook(options.gradebook, judged)
         click.echo(render(statistics, counts, options.output), nl=False)
     return statistics.faults + len(counts.failed)
 

@@ -9,6 +9,7 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import IO
@@ -17,14 +18,11 @@ from dojo_classroom.analytics import ClassStatistics, KataStatistics, Search
 from dojo_classroom.class_page import Rows, SourceOf, render_class
 from dojo_classroom.give_back import NO_ATTACHMENT, Feedback
 from dojo_classroom.gradebooks import ByHand, Gradebook, cell, gradebooks, other_scale
-from dojo_classroom.policy import Policy
 from dojo_classroom.roster import Roster
-from dojo_classroom.run import RunCounts
-from dojo_classroom.store import Store
 from dojo_classroom.student_page import PAGES, page_name, render_student
-from dojo_classroom.student_reports import StudentReport, class_reports
+from dojo_classroom.student_reports import JudgedClass, StudentReport
 from dojo_notebooks.gradebook import write_scores
-from grader.course.catalog import CourseError, KataInfo
+from grader.course.catalog import CourseError
 from grader.course.files import replacing
 from grader.errors import reason_of
 from grader.report import to_json
@@ -36,33 +34,37 @@ SEEKERS = "looks_at_judge.csv"
 FULL = (CourseError, OSError)  # what is no fault of the grader: a disk that is full
 
 
-def write_outputs(
-    folder: Path,
-    store: Store,
-    infos: list[KataInfo],
-    device: str,
-    counts: RunCounts | None = None,
-    roster: Roster | None = None,
-    absent: str = "0",
-    course: str = "The class",
-    source_of: SourceOf | None = None,
-    stubs: Mapping[str, bytes] | None = None,
-    search: Search | None = None,
-    policy: Policy | None = None,
-    column: str = "",
-) -> ClassStatistics:
-    """Write all files, one student at a time, and return the statistics of the class.
+@dataclass(frozen=True)
+class OutputTerms:
+    """What the files show beside the results.
 
-    `counts` are those of the store's run. `absent` is the cell of the gradebooks for what was not handed in:
-    "0", or "" for a blank. `course` is its title; `source_of` returns a student's answer to a kata, `stubs`
-    are the files of the exercises by kata, `search` returns a group of unexplained files with the place of
-    their mistake. `policy` says how the points count, `column` names the one of Canvas's export that takes
-    the total.
+    Attributes:
+        course: The title of the course.
+        absent: The cell of the gradebooks for what was not handed in: "0", or "" for a blank.
+        column: The column of Canvas's export that takes the total.
+        source_of: Returns a student's answer to a kata.
+        stubs: The files of the exercises by kata.
+        search: Returns a group of unexplained files with the place of their mistake.
     """
+
+    course: str = "The class"
+    absent: str = "0"
+    column: str = ""
+    source_of: SourceOf | None = None
+    stubs: Mapping[str, bytes] | None = None
+    search: Search | None = None
+
+
+def write_outputs(
+    folder: Path, judged: JudgedClass, roster: Roster | None = None, terms: OutputTerms | None = None
+) -> ClassStatistics:
+    """Write all files, one student at a time, and return the statistics of the class."""
+    infos, counts, whole_class = judged.infos, judged.counts, "the class"
+    terms = terms or OutputTerms()
+    course, column, search = terms.course, terms.column, terms.search
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
-    counts, whole_class = counts or RunCounts(), "the class"
     with counts.net(whole_class, "the search for groups of files"):
-        statistics.find_groups(store)
+        statistics.find_groups(judged.store)
     if search is not None:
         with counts.net(whole_class, "--search"):
             statistics.unexplained = list(map(search, statistics.unexplained))
@@ -75,12 +77,12 @@ def write_outputs(
             for book in gradebooks(roster, column):
                 with counts.net(whole_class, book.file, FULL), ExitStack() as one:
                     file = one.enter_context(_writer(folder / book.file))
-                    books.append(book(file, infos, roster, absent, column))
+                    books.append(book(file, infos, roster, terms.absent, column))
                     files.push(one.pop_all())
             by_hand = ByHand(files.enter_context(_writer(folder / ByHand.file)), roster, infos)
             rows, possible = Rows(), 0
             submissions, feedback = counts.submissions, Feedback(folder, files)
-            for graded in class_reports(store, infos, device, counts, policy):
+            for graded in judged.reports():
                 who, possible = graded.member.id, graded.marks.possible
                 for sink, what in (*((one.add, one.file) for one in books), (by_hand.add, ByHand.file)):
                     with counts.net(who, f"the row of {what}", FULL):
@@ -104,7 +106,7 @@ def write_outputs(
                 counts.note(text)
             with counts.net(whole_class, "class.html", FULL):
                 heading, notes = (course, date), counts.all_notes
-                whole = render_class(statistics, rows, heading, notes, source_of, stubs)
+                whole = render_class(statistics, rows, heading, notes, terms.source_of, terms.stubs)
                 files.enter_context(_writer(folder / "class.html")).write(whole)
     except OSError as error:
         raise CourseError(
@@ -152,16 +154,9 @@ def _writer(path: Path) -> Iterator[IO[str]]:
         yield file
 
 
-def write_gradebook(
-    url: str,
-    store: Store,
-    infos: list[KataInfo],
-    device: str,
-    counts: RunCounts,
-    policy: Policy | None = None,
-) -> None:
+def write_gradebook(url: str, judged: JudgedClass) -> None:
     """Write the points into nbgrader's database, except those that are unknown or not due yet."""
-    reports = [graded for graded in class_reports(store, infos, device, counts, policy) if graded.handed_in]
+    reports = [graded for graded in judged.reports() if graded.handed_in]
     scores = {
         graded.member.id: {name: mark.points for name, mark in graded.marks.katas.items()}
         for graded in reports
@@ -169,6 +164,6 @@ def write_gradebook(
     write_scores(
         url,
         scores,
-        infos,
+        judged.infos,
         {graded.member.id: graded.unknown | (graded.missing & graded.not_due) for graded in reports},
     )

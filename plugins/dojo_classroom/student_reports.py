@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import reduce
 
@@ -112,37 +112,35 @@ def counted_katas(
     return [info for info in infos if is_named or info.name in names]
 
 
-def class_reports(
-    store: Store,
-    infos: list[KataInfo],
-    device: str,
-    counts: RunCounts | None = None,
-    policy: Policy | None = None,
-) -> Iterator[StudentReport]:
-    """Yield each student's report on these katas, sorted by id; `counts` are those of the store's run."""
-    seen, policy, overrides = counts or RunCounts(), policy or Policy(), by_student(store)
-    for member, results in store.students():
-        found: list[StudentReport] = []
-        with seen.net(member.id, "the report"):
-            found.append(
-                _of_student(member, results, infos, device, seen, policy, overrides.get(member.id, {}))
-            )
-        if not found:  # all is blank
-            lost = [StoredResult(info.name, None, None) for info in infos]
-            blank = _of_student(Member(""), lost, infos, device, RunCounts(), Policy(), {})
-            found.append(replace(blank, member=member))
-        yield found[0]
+@dataclass(frozen=True)
+class JudgedClass:
+    """A class whose files are judged: the results in the `store`, of the katas that count, with the counts of
+    the store's run, and how the policy lets points count."""
+
+    store: Store
+    infos: list[KataInfo]
+    device: str = "cpu"
+    counts: RunCounts = field(default_factory=RunCounts)
+    policy: Policy = field(default_factory=Policy)
+
+    def reports(self) -> Iterator[StudentReport]:
+        """Yield each student's report, sorted by id."""
+        overrides = by_student(self.store)
+        for member, results in self.store.students():
+            found: list[StudentReport] = []
+            with self.counts.net(member.id, "the report"):
+                found.append(_of_student(self, member, results, overrides.get(member.id, {})))
+            if not found:  # all is blank
+                lost = [StoredResult(info.name, None, None) for info in self.infos]
+                unknown = replace(self, counts=RunCounts(), policy=Policy())
+                found.append(replace(_of_student(unknown, Member(""), lost, {}), member=member))
+            yield found[0]
 
 
 def _of_student(
-    member: Member,
-    results: list[StoredResult],
-    infos: list[KataInfo],
-    device: str,
-    seen: RunCounts,
-    policy: Policy,
-    set_by_hand: dict[str, Override],
+    judged: JudgedClass, member: Member, results: list[StoredResult], set_by_hand: dict[str, Override]
 ) -> StudentReport:
+    infos, device, seen, policy = judged.infos, judged.device, judged.counts, judged.policy
     others, troubles = seen.unrecognised.get(member.id, ()), seen.troubles.get(member.id, ())
     late, unclear = seen.late.get(member.id, ()), seen.unclear.get(member.id, "")
     handed_in = bool(results or others or troubles or unclear)

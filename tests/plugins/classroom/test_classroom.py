@@ -17,14 +17,14 @@ from dojo_classroom.analytics import KataStatistics
 from dojo_classroom.collector import Collector
 from dojo_classroom.command import render
 from dojo_classroom.gradebooks import cell
-from dojo_classroom.outputs import write_outputs
+from dojo_classroom.outputs import OutputTerms, write_outputs
 from dojo_classroom.platform_filenames import StudentName
 from dojo_classroom.policy import Late, Policy, Terms
 from dojo_classroom.roster import Member, Roster, read_roster
 from dojo_classroom.run import ClassRun, RunCounts
 from dojo_classroom.store import Store, StoreUnusable
 from dojo_classroom.student_page import page_name
-from dojo_classroom.student_reports import class_reports, counted_katas, with_waiting_katas
+from dojo_classroom.student_reports import JudgedClass, counted_katas, with_waiting_katas
 from dojo_classroom.task import FileVerdict, GraderOptions, Task, judge, put_aside, verdict_of
 from grader.cli.kata import kata
 from grader.course import release_manifest
@@ -104,7 +104,7 @@ def run(info, collector, store, roster=None, pool=None):
 
 
 def scores(store, info):
-    return {g.member.id: g.report.score / 100 for g in class_reports(store, [info], "cpu")}
+    return {g.member.id: g.report.score / 100 for g in JudgedClass(store, [info]).reports()}
 
 
 def reopened(store):
@@ -138,7 +138,8 @@ def test_a_platforms_time_counts_before_that_of_the_file(info, store, tmp_path, 
         "ada": (datetime(2026, 11, 21, 7, tzinfo=UTC), "Gradescope"),
         "bob": (None, "Gradescope says no time"),
     }
-    found = {g.member.id: g.marks.total for g in class_reports(store, [info], "cpu", counts, TERMS)}
+    judged = JudgedClass(store, [info], counts=counts, policy=TERMS)
+    found = {g.member.id: g.marks.total for g in judged.reports()}
     assert found == {"ada": 500, "bob": 1000}
 
 
@@ -198,7 +199,7 @@ def test_canvas_says_only_whether_it_was_late(info, store, tmp_path, write):
     assert times == {"doejane_4711": (None, "Canvas marks it as late")}
     policy = Policy(Terms(deadlines={"all": datetime(2026, 11, 20, tzinfo=UTC)}))
     counts = RunCounts(times={student: {"double": time} for student, time in times.items()})
-    write_outputs(tmp_path, store, [info], "cpu", counts, policy=policy)
+    write_outputs(tmp_path, JudgedClass(store, [info], counts=counts, policy=policy))
     assert rows_of(tmp_path / "by_hand.csv")[1:] == [
         [
             "doejane_4711",
@@ -323,7 +324,7 @@ def test_a_file_that_cannot_be_read_has_a_report(info, hand_in, store, tmp_path)
     )
     collector = Collector(tmp_path / "submissions")
     assert run(info, collector, store)[1] == ["passes\n"]
-    bob = next(g for g in class_reports(store, [info], "cpu") if g.member.id == "bob").report.katas[0]
+    bob = next(g for g in JudgedClass(store, [info]).reports() if g.member.id == "bob").report.katas[0]
     assert (bob.status, bob.message) == ("error", "double.py is a link; a Python file is needed.")
 
 
@@ -332,7 +333,7 @@ def test_our_own_fault_costs_nobody_a_point_and_is_tried_again(info, hand_in, st
     faulty.verdict = lambda _task: FileVerdict("error", 0, 0, "", fault="OSError: no room")
     counts, _ = run(info, hand_in({"ada": "passes"}), store, pool=faulty)
     assert (counts.faults, counts.notes) == (1, ["ada's double could not be judged: OSError: no room."])
-    (ada,) = class_reports(store, [info], "cpu")
+    (ada,) = JudgedClass(store, [info]).reports()
     assert ada.report.katas[0].message == "This is our fault, not yours: it could not be judged yet."
     again = reopened(store)
     assert run(info, hand_in({"ada": "passes"}), again)[1] == ["passes\n"]
@@ -355,9 +356,8 @@ def rows_of(path):
 
 @pytest.mark.usefixtures("lost")
 def test_a_fault_of_the_grader_is_a_blank_cell_and_not_a_0(info, store, tmp_path):
-    statistics = write_outputs(
-        tmp_path, store, counted_katas(store, [info], Policy(), datetime.now(UTC)), "cpu"
-    )
+    judged = JudgedClass(store, counted_katas(store, [info], Policy(), datetime.now(UTC)))
+    statistics = write_outputs(tmp_path, judged)
     assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["10", "", "0"]
     assert [row[-2:] for row in rows_of(tmp_path / "moodle.csv")[1:]] == [["10", "10"], ["", ""], ["0", "0"]]
     assert rows_of(tmp_path / "by_hand.csv")[1:] == [
@@ -375,7 +375,7 @@ def test_a_fault_of_the_grader_is_a_blank_cell_and_not_a_0(info, store, tmp_path
 
 @pytest.mark.usefixtures("lost")
 def test_what_was_not_handed_in_is_blank_if_the_instructor_wants_it(info, store, tmp_path):
-    write_outputs(tmp_path, store, [info], "cpu", absent="")
+    write_outputs(tmp_path, JudgedClass(store, [info]), terms=OutputTerms(absent=""))
     assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["10", "", ""]
     assert [row[-2:] for row in rows_of(tmp_path / "moodle.csv")[1:]] == [["10", "10"], ["", ""], ["", ""]]
 
@@ -391,7 +391,7 @@ def test_a_file_that_was_put_aside_is_a_blank_cell(info, hand_in, store):
     deadly = FakePool(info)
     deadly.verdict = lambda _task: put_aside(info)
     run(info, hand_in({"ada": "passes"}), store, pool=deadly)
-    (ada,) = class_reports(store, [info], "cpu")
+    (ada,) = JudgedClass(store, [info]).reports()
     assert ada.unjudged == {"double"}
     assert run(info, hand_in({"ada": "passes"}), reopened(store))[1] == [], "it is not tried again"
 
@@ -405,7 +405,7 @@ def test_a_kata_that_waits_for_one_that_was_not_judged_is_not_judged_either(info
         "twice", "attention", "passed", 1000, checks=(CheckReport("a", "A.", "passed", 1, 1),)
     )
     store.add_verdict("twice", "source", "1", verdict_of(Report((passed,))))
-    (ada,) = class_reports(store, [info, other], "cpu")
+    (ada,) = JudgedClass(store, [info, other]).reports()
     assert ada.unjudged == {"double", "twice"}
 
 
@@ -430,7 +430,7 @@ def test_a_file_that_is_not_recognised_is_listed_and_leaves_blank_cells(info, st
     files = {"ada/answer.py": "passes", "bob/double.py": "passes", "eve/readme.md": "hello"}
     counts, _ = run(info, Collector(write(tmp_path / "in", files)), store)
     assert counts.notes == ["ada: handed in, not recognised: answer.py."]
-    statistics = write_outputs(tmp_path, store, [info], "cpu", counts)
+    statistics = write_outputs(tmp_path, JudgedClass(store, [info], counts=counts))
     assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["", "10", "0"]
     assert rows_of(tmp_path / "by_hand.csv")[1:] == [["ada", "", "", "Handed in, not recognised: answer.py"]]
     page = (tmp_path / "class.html").read_text()
@@ -467,7 +467,7 @@ def test_a_name_of_gradescope_is_shown_and_is_no_id_and_no_formula(info, store, 
     roster = Roster([Member("ada"), Member("b2", "Bob Roe")])
     counts, _ = run(info, Collector(folder), store, roster)
     assert counts.notes == ["s1 =1+1 and s1 b2 are not in the roster; graded all the same."]
-    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    write_outputs(tmp_path, JudgedClass(store, [info], counts=counts), roster)
     assert rows_of(tmp_path / "by_hand.csv")[1:] == [
         ["s1 =1+1", "'=1+1", "double", "Not in the roster: 10 points."],
         ["s1 b2", "b2", "double", "Not in the roster: 10 points."],
@@ -478,7 +478,7 @@ def test_a_name_of_gradescope_is_shown_and_is_no_id_and_no_formula(info, store, 
 def test_a_late_file_is_marked_on_the_page(info, store, tmp_path, write):
     collector = Collector(write(tmp_path / "in", {"doejane_LATE_7_90_double.py": "passes"}))
     counts, _ = run(info, collector, store)
-    write_outputs(tmp_path, store, [info], "cpu", counts)
+    write_outputs(tmp_path, JudgedClass(store, [info], counts=counts))
     assert '<td class="p">10 <small>late</small>' in (tmp_path / "class.html").read_text()
     (line,) = (tmp_path / "reports.jsonl").read_text().splitlines()
     assert json.loads(line)["late"] == ["double"]
@@ -524,7 +524,7 @@ def test_two_people_of_one_name_are_not_mixed_up(info, hand_in, store, tmp_path)
         " Write the right one into a column `submission` of the roster."
     )
     assert counts.notes[:2] == [f"j1: {told}", f"j2: {told}"]
-    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    write_outputs(tmp_path, JudgedClass(store, [info], counts=counts), roster)
     assert rows_of(tmp_path / "moodle.csv")[1:] == [
         ["Jane", "Doe", "j1", "a@s.org", "", ""],
         ["Jane", "Doe", "j2", "b@s.org", "", ""],
@@ -558,7 +558,7 @@ def test_canvas_gets_its_own_columns_back(info, store, tmp_path, write):
     roster = read_roster(tmp_path / "roster.csv")
     collector = Collector(write(tmp_path / "in", {"doejane_17_4_double.py": "passes"}))
     counts, _ = run(info, collector, store, roster)
-    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    write_outputs(tmp_path, JudgedClass(store, [info], counts=counts), roster)
     assert rows_of(tmp_path / "canvas.csv")[2:] == [
         ["Roe, Bob", "18", "", "broe", "A", "0"],
         ["Doe, Jane", "17", "s17", "jdoe", "A", "10"],
@@ -634,8 +634,8 @@ def outputs(info, hand_in, store, tmp_path):
     roster = Roster([Member("a1", "Ada", "A"), Member("b2", "=Bob"), Member("z9", "Zoe")])
     files = {"a1": "passes", "b2": "triples", "eve": "odd answer", "dan": "odd answer, again"}
     counts, _ = run(info, hand_in(files), store, roster)
-    where = (tmp_path / "grades", store, counted_katas(store, [info], Policy(), datetime.now(UTC)), "cpu")
-    statistics = write_outputs(*where, counts, course="The dojo")
+    judged = JudgedClass(store, counted_katas(store, [info], Policy(), datetime.now(UTC)), counts=counts)
+    statistics = write_outputs(tmp_path / "grades", judged, terms=OutputTerms("The dojo"))
     return tmp_path / "grades", statistics, counts
 
 
@@ -710,7 +710,7 @@ def test_what_is_not_known_is_not_said_to_be_0(info, store, tmp_path, hand_in):
     (tmp_path / "submissions" / "bob").mkdir()
     (tmp_path / "submissions" / "bob" / "hw1.zip").write_bytes(b"no zip")
     counts, _ = run(info, Collector(tmp_path / "submissions"), store)
-    write_outputs(tmp_path, store, [info], "cpu", counts)
+    write_outputs(tmp_path, JudgedClass(store, [info], counts=counts))
     page = (tmp_path / "students" / "bob.html").read_text()
     assert '<p class="score">Not graded yet, out of 10 points</p>' in page
     assert "0 of 10" not in page
@@ -719,7 +719,7 @@ def test_what_is_not_known_is_not_said_to_be_0(info, store, tmp_path, hand_in):
 def test_two_students_of_one_name_are_told_apart(info, store, tmp_path, hand_in):
     roster = Roster([Member("a1", "Kim Lee"), Member("a2", "Kim Lee"), Member("b1", "Bo Roe")])
     counts, _ = run(info, hand_in({"a1": "passes", "a2": "fails", "b1": "fails"}), store, roster)
-    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    write_outputs(tmp_path, JudgedClass(store, [info], counts=counts), roster)
     page = (tmp_path / "class.html").read_text()
     for student, name in (("a1", "Kim Lee (a1)"), ("a2", "Kim Lee (a2)"), ("b1", "Bo Roe")):
         assert f'<a href="students/{student}.html">{name}</a>' in page
@@ -762,7 +762,7 @@ def test_the_class_page_says_what_is_not_understood(outputs):
 
 def test_what_a_student_is_called_is_text(info, hand_in, store, tmp_path):
     run(info, hand_in({"<script>alert(1)<|script>": "fails <b>"}), store)
-    write_outputs(tmp_path / "grades", store, [info], "cpu")
+    write_outputs(tmp_path / "grades", JudgedClass(store, [info]))
     page = (tmp_path / "grades" / "class.html").read_text()
     assert "<script" not in page
     assert "<b>" not in page
@@ -819,8 +819,8 @@ def test_files_that_are_the_same_are_ranked_by_length_and_rarity(info, hand_in, 
     files = {"a": LONG, "b": LONG.replace("total", "t"), "c": longer, "d": longer.replace("total", "s")}
     files |= {f"s{number}": f"{short}# {number}\n" for number in range(4)}
     run(info, hand_in(files), store)
-    where = (tmp_path / "grades", store, [info], "cpu")
-    statistics = write_outputs(*where, source_of=lambda student, _kata: f"by {student}")
+    terms = OutputTerms(source_of=lambda student, _kata: f"by {student}")
+    statistics = write_outputs(tmp_path / "grades", JudgedClass(store, [info]), terms=terms)
     assert [group.students for group in statistics.similar] == [["c", "d"], ["a", "b"]]
     assert statistics.short == 4
     page = (tmp_path / "grades" / "class.html").read_text()

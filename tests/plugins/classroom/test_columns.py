@@ -7,11 +7,12 @@ from contextlib import closing
 import pytest
 
 from dojo_classroom.gradebooks import gradebooks
-from dojo_classroom.outputs import write_outputs
+from dojo_classroom.outputs import OutputTerms, write_outputs
 from dojo_classroom.policy import Policy, Terms
 from dojo_classroom.roster import read_roster
 from dojo_classroom.run import RunCounts
 from dojo_classroom.store import Store
+from dojo_classroom.student_reports import JudgedClass
 from dojo_classroom.task import FileVerdict
 from grader.course.catalog import CourseError
 from grader.report import CheckReport, KataReport, Report, to_json
@@ -49,8 +50,8 @@ def written(tmp_path, tiny_course):
                 if score is not None:
                     verdict = FileVerdict("failed", score, 1000, json.dumps(to_json(report)))
                     store.add_verdict("double", student, "j", verdict)
-            terms = {"roster": roster, "absent": absent, "policy": policy, "column": column}
-            write_outputs(tmp_path, store, [info], "cpu", counts, **terms)
+            judged = JudgedClass(store, [info], counts=counts, policy=policy or Policy())
+            write_outputs(tmp_path, judged, roster, OutputTerms(absent=absent, column=column))
         return list(csv.reader((tmp_path / name).open(encoding="utf-8", newline=""))), counts.notes
 
     return write

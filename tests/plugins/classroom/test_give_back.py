@@ -12,6 +12,7 @@ from dojo_classroom.collector import Collector
 from dojo_classroom.outputs import write_outputs
 from dojo_classroom.run import ClassRun
 from dojo_classroom.store import Store
+from dojo_classroom.student_reports import JudgedClass
 from dojo_classroom.task import FileVerdict
 from grader.course.files import write_whole
 
@@ -48,7 +49,7 @@ def given_back(tmp_path, tiny_course):
             collector = Collector(tmp_path / "in")
             class_run = ClassRun({info.name: info}, collector, None, NoPool(info), store)
             counts = class_run.grade(lambda: None, lambda *_: None)
-            write_outputs(tmp_path / "out", store, [info], "cpu", counts)
+            write_outputs(tmp_path / "out", JudgedClass(store, [info], counts=counts))
         return tmp_path / "out" / "feedback"
 
     return run

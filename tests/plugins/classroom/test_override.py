@@ -11,7 +11,7 @@ from dojo_classroom.outputs import write_outputs
 from dojo_classroom.policy import Policy, Terms
 from dojo_classroom.roster import Member, Roster
 from dojo_classroom.store import Store
-from dojo_classroom.student_reports import class_reports
+from dojo_classroom.student_reports import JudgedClass
 from dojo_classroom.task import FileVerdict
 from grader.cli.kata import kata
 from grader.report import CheckReport, KataReport, Report, to_json
@@ -56,8 +56,9 @@ def results(folder, info, policy=None):
     """Return what a run writes: the cells of Moodle's file, and the page of the class."""
     with closing(Store(str(folder / "results.sqlite"))) as opened:
         opened.run -= 1
-        write_outputs(folder, opened, [info], "cpu", policy=policy)
-        reports = list(class_reports(opened, [info], "cpu", policy=policy))
+        judged = JudgedClass(opened, [info], policy=policy or Policy())
+        write_outputs(folder, judged)
+        reports = list(judged.reports())
     rows = list(csv.reader((folder / "moodle.csv").open(encoding="utf-8")))
     return {row[0]: row[2:] for row in rows[1:]}, reports
 
@@ -168,7 +169,7 @@ def test_a_reason_that_is_a_formula_stays_in_its_cell(override, store, info):
     worksheet = Roster([Member("ada", "Ada")])
     with closing(Store(str(store / "results.sqlite"))) as opened:
         opened.run -= 1
-        write_outputs(store, opened, [info], "cpu", roster=worksheet, policy=Policy(Terms(total=100)))
+        write_outputs(store, JudgedClass(opened, [info], policy=Policy(Terms(total=100))), worksheet)
     for name in ("canvas.csv", "moodle.csv", "by_hand.csv"):
         for row in csv.reader((store / name).open(encoding="utf-8", newline="")):
             assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row)

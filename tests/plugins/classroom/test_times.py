@@ -14,7 +14,7 @@ from dojo_classroom.policy import Late, Policy, Terms
 from dojo_classroom.roster import read_roster
 from dojo_classroom.run import ClassRun
 from dojo_classroom.store import Store
-from dojo_classroom.student_reports import class_reports
+from dojo_classroom.student_reports import JudgedClass
 from dojo_classroom.times import of_worksheet
 from grader.course.catalog import CourseError
 
@@ -36,7 +36,7 @@ def graded(tiny_course, tmp_path):
                 {"double": info}, Collector(path), people, FakePool(info), store, policy=POLICY
             )
             counts = class_run.grade(lambda: None, lambda *_: None)
-            reports = list(class_reports(store, [info], "cpu", counts, POLICY))
+            reports = list(JudgedClass(store, [info], counts=counts, policy=POLICY).reports())
         return counts.notes, {one.member.id: one.marks.katas["double"] for one in reports}
 
     return run

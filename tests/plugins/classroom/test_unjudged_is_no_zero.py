@@ -19,7 +19,7 @@ from dojo_classroom.outputs import write_outputs
 from dojo_classroom.roster import Member, Roster
 from dojo_classroom.run import ClassRun
 from dojo_classroom.store import Store
-from dojo_classroom.student_reports import class_reports
+from dojo_classroom.student_reports import JudgedClass
 from dojo_classroom.task import unreadable, verdict_of
 from grader.course.submission import (
     MAX_BYTES,
@@ -69,17 +69,14 @@ def info(tiny_course):
 def graded(info, tmp_path):
     """`graded(path)` grades a class, writes all files, and returns the counts and the statistics."""
 
-    def run(path, roster=None, out="out", policy=None):
+    def run(path, roster=None, out="out"):
         with closing(Store(str(tmp_path / f"{out}.sqlite"))) as store:
             counts = ClassRun({"double": info}, Collector(path), roster, Pool(info), store).grade(
                 lambda: None, lambda *_: None
             )
-            where = (tmp_path / out, store, [info], "cpu", counts, roster)
-            statistics = write_outputs(*where, policy=policy)
-            scores = {
-                one.member.id: None if one.unknown else one.marks.total
-                for one in class_reports(store, [info], "cpu", counts, policy)
-            }
+            judged = JudgedClass(store, [info], counts=counts)
+            statistics = write_outputs(tmp_path / out, judged, roster)
+            scores = {one.member.id: None if one.unknown else one.marks.total for one in judged.reports()}
         return counts, statistics, scores
 
     return run
