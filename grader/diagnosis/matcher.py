@@ -69,7 +69,7 @@ class Naming:
     def run(self) -> None:
         """Find candidates by single cases, judge them, and name the best ones; then several at once."""
         self._find()
-        if not self._is_explained and self._due:
+        if not self.is_explained and self._due:
             several = SeveralMistakes(self._mistakes, self._due, self._unexplained)
             self._find_reasons(several.likely)
             self._find_several(several)
@@ -86,14 +86,14 @@ class Naming:
             known |= {mistake.id for mistake in agreeing}
             self._candidates += [CandidateMistake(m, self._results, self._failed) for m in agreeing]
             self.found = self._names()
-            if self._is_explained:
+            if self.is_explained:
                 return
         if not self.found and any(check.check.nature.of_state for check in self._failed):
             self._ask_in_order()
 
     @property
-    def _is_explained(self) -> bool:
-        """Whether every failed claim has a name that is certain."""
+    def is_explained(self) -> bool:
+        """Whether every failed claim has a name that is certain, and explains all of it."""
         return all(
             self._is_certain(c) and not self.found[c.name].partial
             for c in self._failed

@@ -26,9 +26,11 @@ from typing import Any
 from grader.answer_keys.answers import Case
 from grader.checks.builtin import leaves_arguments_unchanged
 from grader.checks.context import Check, CheckContext, PreparedKata
-from grader.checks.runner import CheckAborted, CheckResult, judge_case, run_check
+from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
 from grader.course.files import read
 from grader.course.submission import Submission, forbidden_names
+from grader.diagnosis.hidden import HiddenMistakes, Mend, hidden_mistakes, raising
+from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.parting import parting_place
 from grader.diagnosis.search_options import SearchOptions
 from grader.edits.candidates import CallTrace, EditPlace, Sources, place_of_edit, ranked
@@ -287,6 +289,10 @@ class Clock:
         late = time.monotonic() - self._wall > WALL_FACTOR * self.options.seconds
         return late or self.spent > self.limit or self.options.is_outdated()
 
+    def begin_again(self) -> None:
+        """Give the search its time once more."""
+        self.limit, self._wall = self.spent + self.options.seconds, time.monotonic()
+
     def stop(self, process: Process) -> None:
         """Kill a worker, and keep its CPU time."""
         self._workers += process.usage().cpu
@@ -378,18 +384,24 @@ class RepairSearch:
         device: str,
         results: Sequence[CheckResult],
         options: SearchOptions,
+        matcher: MistakeMatcher,
     ) -> None:
         self.prepared, self.submission, self.options = prepared, submission, options
         self.factory, self.device = factory, device
+        self.results, self.matcher = results, matcher
         self.failing = [result for result in results if result.failures]
         passing = [result for result in results if result.asked and not result.failures]
         few = [*self.failing[:MOST_GOALS], *passing[:1]]  # so that no candidate breaks what is right
-        self.goals = [goal for result in few for goal in _goals(result)]
+        raised = raising(self.failing)
+        goals = (goal for result in few for goal in _goals(result))
+        self.goals = sorted(goals, key=lambda goal: (goal.name, goal.cases[0].index) not in raised)
+        self.mends: list[Mend] | None = [] if raised else None  # candidates that stop the exceptions
         self.clock = Clock(options)
         self.trial: Trial | None = None
         self.judged = 0  # candidates
         self.places: list[EditPlace] = []
         self.parting: EditPlace | None = None  # where its numbers part from the right ones
+        self.hidden: HiddenMistakes | None = None  # behind an exception
 
     def run(self) -> None:
         """Fill `places` with those where one edit makes every check pass, or of which a run shows a fact."""
@@ -407,6 +419,9 @@ class RepairSearch:
                 arguments = [*next(_goals(own[0])).cases[0].arguments.values()]
                 keys = tuple(dict.fromkeys(_keys(arguments)))
                 self._search(CallTrace(frozenset(lines), raised, unbound[1] if unbound else "", keys))
+                if self.mends and all(place.fact for place in self.places):
+                    self.clock.begin_again()
+                    self.hidden = hidden_mistakes(self.mends, self.matcher, self.results, self._results)
         except (Outdated, SearchEnded):
             pass
         finally:
@@ -476,6 +491,8 @@ class RepairSearch:
                     if self._passes_everything(candidate.source):
                         self._add(place, spent)
                     else:
+                        if self.mends is not None:
+                            self.mends.append(Mend(candidate.edit, candidate.source, ()))
                         passing = self._passing(passing)  # there are more goals now
                 if len(self.places) == MOST_PLACES:
                     return
@@ -509,14 +526,22 @@ class RepairSearch:
         return []
 
     def _passes_goals(self, number: int, candidate: Candidate, student: Student) -> bool:
-        """Return whether a candidate of a batch passes the goals. Raises LostBy."""
+        """Return whether a candidate of a batch passes the goals. One that raises in none of them, where the
+        submission does, is kept in `mends`. Raises LostBy."""
         student = CandidateStudent(student, number, candidate.source)
         context = CheckContext(self.prepared.kata, self.prepared.oracle, student)
-        every = (judge_case(check, context, case, student) for check in self.goals for case in check.cases)
+        failed: list[tuple[Check, Case, Failure]] = []
         try:
-            return not any(judged.failure for judged in every)
+            for check, case in [(goal, case) for goal in self.goals for case in goal.cases]:
+                failure = judge_case(check, context, case, student).failure
+                if failure and (self.mends is None or failure.status == "error"):
+                    return False
+                failed += [(check, case, failure)] if failure else []
         except CheckAborted:
             raise LostBy(candidate) from None
+        if failed and self.mends is not None:
+            self.mends.append(Mend(candidate.edit, candidate.source, failed))
+        return not failed
 
     def _add(self, place: EditPlace, found_after: float) -> None:
         """Add a place whose edit was tried after so many seconds."""
@@ -552,6 +577,16 @@ class RepairSearch:
                 return failed is None
         except (SubmissionFailed, WorkerLost, CheckAborted):
             return False
+
+    def _results(self, source: str) -> list[CheckResult] | None:
+        """Return the results of all checks of a candidate that keeps the rules, in a worker of its own."""
+        if any(first_use(ast.parse(source), rule.forbidden) for rule in self.prepared.kata.rules):
+            return None
+        try:
+            with closing(self._open(source)) as trial:
+                return [run_check(check, trial.context) for check in self.prepared.checks]
+        except (SubmissionFailed, WorkerLost, CheckAborted, Outdated):
+            return None
 
     def _context(self, source: str = "") -> CheckContext:
         """Return a context of a source, or of the submission, that has just been loaded. Raises SearchEnded,

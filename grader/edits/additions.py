@@ -39,6 +39,7 @@ from grader.edits.patterns import (
     LESS_ITS_MAXIMUM,
     MAKING,
     OF_MODULES,
+    OTHER_WORDS,
     REDUCED,
     REDUCTIONS,
     SELDOM,
@@ -145,6 +146,8 @@ class Additions:
             yield from like_a_twin(spot.node)
             yield from with_members(spot.node, spot.around, self.unbound_members)
             yield from like_another(spot.node)
+        if isinstance(spot.node, list) and self.raises and spot.part in ("body", "orelse"):
+            yield from where_it_fits(spot.node)
 
     def _bound(self, body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
         """Yield bodies that assign the variable which is read and not bound."""
@@ -210,6 +213,8 @@ class Additions:
                 yield with_part(node, "args", [*node.args, node.args[-1]])  # such as the shape of a square
             yield from self._with_keyword(node, around)
             yield from of_call(node)
+            if self.raises:
+                yield from in_the_words_of_another_library(node)
             for value in [INFINITE[self.library], *self._names(node, around), "1", "-1", "0", "None"]:
                 yield with_part(node, "args", [*node.args, expression(value)])
         if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
@@ -364,6 +369,22 @@ def of_call(node: ast.Call) -> Iterator[ast.AST]:
         yield from (with_part(node, "func", with_part(node.func, "attr", other)) for other in REDUCTIONS)
     if name == "super":
         yield expression("super().__init__()")
+
+
+def in_the_words_of_another_library(node: ast.Call) -> Iterator[ast.AST]:
+    """Yield a call with a keyword that has another name in NumPy than in PyTorch."""
+    for at, keyword in enumerate(node.keywords):
+        if keyword.arg in OTHER_WORDS:
+            renamed = ast.keyword(OTHER_WORDS[keyword.arg], keyword.value)
+            yield with_part(node, "keywords", [*node.keywords[:at], renamed, *node.keywords[at + 1 :]])
+
+
+def where_it_fits(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """Yield bodies in which an entry is set only if the array has it, as if after a condition."""
+    for before, statement, after in each(body):
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+            handler = ast.ExceptHandler(ast.Name("IndexError", ast.Load()), None, [ast.Pass()])
+            yield [*before, ast.Try([statement], [handler], [], []), *after]
 
 
 def shifted(node: ast.Call) -> Iterator[ast.AST]:

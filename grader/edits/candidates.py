@@ -318,6 +318,8 @@ def _kind_of_lists(old: list[Any], new: list[Any], part: str) -> str:
 def _kind_of_nodes(old: Any, new: Any) -> str:
     """Return the kind of an edit that wraps a node or takes it out, or that replaces a name."""
     pairs = ((new, old), (old, new))
+    if isinstance(new, ast.Try):  # what runs only where it can
+        return "a condition"
     for outer, inner in pairs:
         if isinstance(outer, ast.BinOp) and inner in (outer.left, outer.right):
             other = outer.left if inner is outer.right else outer.right

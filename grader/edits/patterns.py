@@ -6,6 +6,8 @@ parameter.
 
 from __future__ import annotations
 
+#: Keywords that have other names in the other library.
+OTHER_WORDS = {"axis": "dim", "dim": "axis", "keepdims": "keepdim", "keepdim": "keepdims"}
 AXIS, KEPT = {"numpy": "axis", "torch": "dim"}, {"numpy": "keepdims=True", "torch": "keepdim=True"}
 INFINITE = {"numpy": "-np.inf", "torch": "float('-inf')"}
 #: What is added with a name, the most common first.

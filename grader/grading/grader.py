@@ -53,14 +53,15 @@ GARBAGE = 10_000  # objects between two garbage collections: a mistake may build
 
 @dataclass(frozen=True)
 class Unexplained:
-    """A submission that fails for a reason without a name: what a search for the place of its mistake
-    needs."""
+    """A submission that fails for a reason without a name: what a search for the place of its mistake, and
+    for what an exception hides, needs."""
 
     prepared: PreparedKata
     submission: Submission
     factory: WorkerFactory
     device: str
     results: Sequence[CheckResult]
+    matcher: MistakeMatcher
 
 
 class Located(NamedTuple):
@@ -87,14 +88,20 @@ class Graded:
         from grader.diagnosis.repair import RepairSearch  # most gradings do not need it
 
         one = self.unexplained
-        search = RepairSearch(one.prepared, one.submission, one.factory, one.device, one.results, options)
+        search = RepairSearch(
+            one.prepared, one.submission, one.factory, one.device, one.results, options, one.matcher
+        )
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with suppress(Exception, JudgingStopped), limited(options.seconds):
+            with suppress(Exception, JudgingStopped), limited(2 * options.seconds):
                 search.run()
-        places = search.places or ([search.parting] if search.parting else [])
+        places, report = search.places, self.report
+        if search.hidden:
+            places = [*places, search.hidden.place]
+            report = bounded(replace(report, checks=search.hidden.added_to(report.checks)))
+        places = places or ([search.parting] if search.parting else [])
         repairs = tuple(as_repair(place, one.submission.source) for place in places)
-        return Located(with_places(self.report, repairs), search.clock.spent)
+        return Located(with_places(report, repairs), search.clock.spent)
 
 
 def isolation_of(graded: Iterable[Graded]) -> Isolation | None:
@@ -208,8 +215,8 @@ class Grader:
         report = replace(_report(submission, kata, checks, seconds, judged), cap=points.cap)
         if explained.is_enough or not kata.kind.is_code or not submission.record.plain:
             return Graded(report, judged.isolation)
-        factory = self.factories[kata.library]
-        unexplained = Unexplained(prepared, submission, factory, self.device, judged.results)
+        factory, matcher = self.factories[kata.library], self.matcher(prepared)
+        unexplained = Unexplained(prepared, submission, factory, self.device, judged.results, matcher)
         return Graded(report, judged.isolation, unexplained)
 
     def _chosen(self, prepared: PreparedKata, submission: Submission) -> Callable[[CheckResult, Retry], Told]:

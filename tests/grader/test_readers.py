@@ -48,6 +48,7 @@ PLACES = {
     "grader/course/renaming": ("difflib", "the student's own command; 20,000 characters of a statement"),
     "grader/course/syllabus": ("re", COURSE),
     "grader/course/torch_words": ("re", "any; a statement, or a report, which is bounded"),
+    "grader/diagnosis/hidden": ("ast", JUDGE),
     "grader/diagnosis/known_mistakes": ("compile re", JUDGE),
     "grader/diagnosis/parting": ("ast", JUDGE),
     "grader/diagnosis/repair": ("ast re", JUDGE),

@@ -146,6 +146,19 @@ def edits_of(code, **trace):
 
 
 @pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("return x.sum(-1, keepdim=True)", "return x.sum(-1, keepdims=True)"),
+        ("x[1] = 2", "try:\n        x[1] = 2\n    except IndexError:\n        pass"),
+    ],
+)
+def test_words_of_another_library_and_missing_entries_are_tried_where_a_line_raises(wrong, right):
+    code = "def f(x):\n    {}"
+    assert ast.unparse(ast.parse(code.format(right))) in edits_of(code.format(wrong), raised={2})
+    assert ast.unparse(ast.parse(code.format(right))) not in edits_of(code.format(wrong))
+
+
+@pytest.mark.parametrize(
     ("code", "unbound", "right"),
     [
         (MASKED, "later", "later = torch.ones(n, n, dtype=torch.bool, device=n.device).triu(1)\n    "),
