@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 import json
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from typing import Any
 
@@ -217,12 +216,14 @@ QUESTIONS: Mapping[str, Callable[..., tuple[Any, str]]] = {
 }
 
 
-def answered(header: bytes, data: bytes) -> tuple[bytes, bytes]:
-    """Return the answer to the question in a frame as the header and the body of another one. A question that
-    takes more seconds than the frame allows ends this process."""
+def answered(
+    header: bytes, data: bytes, limited: Callable[[float], AbstractContextManager[object]] = nullcontext
+) -> tuple[bytes, bytes]:
+    """Return the answer to the question in a frame as the header and the body of another one. `limited` makes
+    the block that takes at most the seconds that the frame allows."""
     asked = json.loads(header)
     try:
-        with _limited(asked["seconds"]):
+        with limited(asked["seconds"]):
             answer, source = QUESTIONS[asked["ask"]](data, **asked["given"])
             found = {"answer": answer}
     except Refused as refused:
@@ -233,16 +234,3 @@ def answered(header: bytes, data: bytes) -> tuple[bytes, bytes]:
         found, source = {"spent": "depth"}, ""
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace"), source.encode("utf-8", "surrogatepass")
-
-
-@contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    """End this process after so many seconds of CPU time in the block. Windows has no such timer:
-    there the trusted end waits for a limited time."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_PROF, 0)

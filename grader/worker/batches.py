@@ -3,7 +3,8 @@
 Most of a call is spent waiting for the worker. So the cases of a check run concurrently, each in a greenlet,
 and their calls are sent together: the first call of every case, then the second, and so on. A case that
 builds an object from the grader's source, or passes a function, may depend on state outside of its own
-objects: from that call on it runs alone until it ends.
+objects: from that call on it runs alone until it ends. Where there are no greenlets, one case runs after the
+other.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
-from greenlet import getcurrent, greenlet
+try:
+    from greenlet import getcurrent, greenlet
+except ImportError:  # in a browser, where a call waits for nothing
+    greenlet = None
 
 from grader.worker.protocol.messages import BuildObject, Outcome, Request
 from grader.worker.student import Student
@@ -76,6 +80,9 @@ class RunningCase(Generic[Result]):
 def run_together(student: Student, runs: Sequence[Callable[[Student], Result]]) -> Iterator[Result]:
     """Yield the result of every run, in order, and send their calls to `student` in batches. Raises what a
     run raises."""
+    if greenlet is None:
+        yield from (run(student) for run in runs)
+        return
     for start in range(0, len(runs), TOGETHER):
         cases = [RunningCase(run) for run in runs[start : start + TOGETHER]]
         while waiting := [case for case in cases if case.waits]:

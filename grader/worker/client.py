@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from grader.expect import SubmissionFailed
@@ -220,6 +221,7 @@ class RemoteStudent(Student):
         """Receive the answer to a call, and run the grader's functions that the submission calls before it.
         Raises TooLong after `seconds` of CPU time, or after much more wall time, and Flooded after `printed`
         bytes of output."""
+        self._channel.call_back = partial(self._called_back, functions)
         began: Usage | None = None
         most = self._channel.output.total + printed
         while True:
@@ -239,6 +241,12 @@ class RemoteStudent(Student):
             used = self._process.usage()
             began = began or used
             self._require_time(began, used, seconds)
+
+    def _called_back(
+        self, functions: list[Callable[..., Any]], header: bytes, body: bytearray
+    ) -> tuple[bytes, list[bytes]]:
+        """Return the answer to a message that calls one of the functions."""
+        return self._exchange.encode(_call_back(self._exchange.decode(header, body), functions))
 
     def _require_time_left(self) -> None:
         """Raise TooLong if calls that were too short to be looked at have used up the time of all calls."""

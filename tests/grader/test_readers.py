@@ -146,6 +146,7 @@ CALLERS = {
     "plugins/dojo_notebooks/magics": "the student's own kernel",
     "grader/worker/child/main": "the worker, before it has loaded anything",
     "grader/worker/child/reader": "the reader",
+    "grader/worker/own_process": "a browser's worker, in the student's own page",
     "grader/worker/reader": "an error of the reader",
     "plugins/dojo_audit/homework": "an error of the reader",
 }

@@ -16,6 +16,8 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,16 +37,34 @@ class RuleBroken(Exception):
     """The submission calls a function that the kata asks it to build."""
 
 
-def refuse_while_running(forbidden: Iterable[str]) -> None:
-    """Replace every forbidden function or method of an installed library by one that raises RuleBroken."""
+@dataclass(frozen=True)
+class Refusal:
+    """A function or method of an installed library, and one in its place that raises RuleBroken."""
+
+    owner: Any
+    name: str
+    original: Any
+    refusing: Any
+
+    def hold(self) -> None:
+        """Refuse the function."""
+        setattr(self.owner, self.name, self.refusing)
+
+    def lift(self) -> None:
+        """Put the function back."""
+        setattr(self.owner, self.name, self.original)
+
+
+def refusals(forbidden: Iterable[str]) -> list[Refusal]:
+    """Return one for each of these functions and methods that an installed library has."""
+    found = []
     for dotted in forbidden:
         path, _, name = dotted.rpartition(".")
-        try:
+        with suppress(ImportError, AttributeError):
             owner = _import(path)
             original = getattr(owner, name)
-        except (ImportError, AttributeError):
-            continue
-        setattr(owner, name, _raising(dotted, original))
+            found.append(Refusal(owner, name, original, _raising(dotted, original)))
+    return found
 
 
 def _import(path: str) -> Any:
@@ -133,7 +153,7 @@ class Worker:
         self, name: str, filename: str, source: str, entry_points: list[str], forbidden: list[str]
     ) -> tuple[Reply, Look]:
         self.name, self.filename = name, filename
-        refuse_while_running(forbidden)
+        self.refuse(forbidden)
         seed_random_numbers()
         self.executor = Executor(None, self._call_back, self.device, hide_from_gc)
         restored = instruments.watched(self.measuring, [self, self.channel, self.executor])
@@ -141,6 +161,11 @@ class Worker:
         meddled = (lambda: restored() or True) if restored() else restored
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
         return {"ok": {"entry_points": present}}, meddled
+
+    def refuse(self, forbidden: Iterable[str]) -> None:
+        """Let these functions of libraries raise RuleBroken from now on."""
+        for one in refusals(forbidden):
+            one.hold()
 
     def _executor_of(self, request: Request) -> Executor:
         """Return the executor of the module that is asked; load a candidate that comes with its source."""

@@ -15,6 +15,7 @@ import socket
 import stat
 import struct
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 MAGIC = b"DOJO"
@@ -124,6 +125,9 @@ def _set_timeout(fd: int) -> None:
 class Channel:
     """One end of the channel. It reads frames from `reader`, writes them to `writer` and, while it waits,
     reads the worker's output from `printed`. All three are file descriptors."""
+
+    #: Carries out a call of one of the grader's functions, for a worker that cannot wait for it.
+    call_back: Callable[[bytes, bytearray], tuple[bytes, list[bytes]]] | None = None
 
     def __init__(self, reader: int, writer: int, printed: int | None = None) -> None:
         self.reader, self.writer, self.printed = reader, writer, printed
