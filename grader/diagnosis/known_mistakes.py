@@ -313,6 +313,15 @@ class ComparedFailure:
         finest = "float32" if theirs.said == mine.said and theirs.said in LOST else self._finest
         return all(_same_answer(a, b, self._tolerance, finest) for a, b in pairs)
 
+    def is_outrun_by(self, mine: Recorded) -> bool:
+        """True if a mistake answers the same to all calls of this failure, and fails a later one: what this
+        submission would have answered there is not known."""
+        theirs = self._recorded.answers
+        pairs = zip(theirs, mine.answers, strict=False)
+        return len(mine.answers) > len(theirs) and all(
+            _same_answer(a, b, self._tolerance, self._finest) for a, b in pairs
+        )
+
 
 def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str | None) -> bool:
     if theirs.error or mine.error:

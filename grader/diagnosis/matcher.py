@@ -355,9 +355,16 @@ class Needed:
         return found
 
     def positions(self, whole: CandidateMistake, check: FailedCheck) -> set[int]:
-        """Return the positions of the failing cases on which all together agree, and the rest does not."""
+        """Return the positions of the failing cases on which all together agree, and the rest does not in the
+        calls that the submission has reached."""
         rest, same = self.rest.matching(check), whole.matching(check)
-        return {number for number in same if same[number] and not rest.get(number, False)}
+        left = check.failing(self.rest.mistake.outcomes(check.check))
+        return {
+            number
+            for number in same
+            if same[number] and not rest.get(number, False)
+            if number not in left or not check.failures[number].is_outrun_by(left[number])
+        }
 
     def points(self, failed: Iterable[FailedCheck]) -> tuple[int, int]:
         """Return the points of the checks that would pass without the mistake, and of those that it fails."""
