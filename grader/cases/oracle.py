@@ -158,7 +158,7 @@ class Oracle:
     between them are those of the `seed`, each of the kind of the one that `kinds` draws there.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a caller sets one or two of those with a default
         self,
         kata: Kata,
         course: Course,

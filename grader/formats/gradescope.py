@@ -70,7 +70,7 @@ def _told(check: CheckReport) -> str:
     return "" if is_whole else account.of_check(check)
 
 
-def _test(
+def _test(  # noqa: PLR0913  # the fields of the host's record, in its order
     kata: KataReport, name: str, place: str, status: str, score: int, max_score: int, text: str
 ) -> dict[str, Any]:
     return {

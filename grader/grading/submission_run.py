@@ -109,7 +109,7 @@ class WorkerReader(Reader):
         return process
 
 
-def judge_submission(
+def judge_submission(  # noqa: PLR0913  # three are hooks, each of another subject
     factories: Mapping[str, WorkerFactory],
     device: str,
     prepared: PreparedKata,
@@ -152,7 +152,7 @@ class SubmissionRun:
     """The run of one submission: its worker, which is replaced if it is lost, and its output. Raises
     SubmissionRejected if the submission cannot be imported, and NoWorker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # three are hooks, each of another subject
         self,
         factories: Mapping[str, WorkerFactory],
         device: str,

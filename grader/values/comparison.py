@@ -246,7 +246,7 @@ def _is_short(items: Sequence[Any]) -> bool:
     return len(items) <= SHORT and all(isinstance(item, int | float | str) for item in items)
 
 
-def _difference_of_arrays(
+def _difference_of_arrays(  # noqa: PLR0913  # two forms of the two values
     wanted: Array,
     have: Array,
     tolerance: Tolerance,

@@ -114,7 +114,7 @@ def open_pool(options: ClassOptions, for_graders: GraderOptions) -> GraderPool:
     return LocalPool(for_graders, options.graders or 0)
 
 
-def _class_run(
+def _class_run(  # noqa: PLR0913  # what a run is made of, gathered for one call
     course: Course,
     infos: list[KataInfo],
     collector: Collector,

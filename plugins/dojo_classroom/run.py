@@ -167,7 +167,7 @@ def _without_stop(text: str) -> str:
 class ClassRun:
     """Grade the collected files with a pool and put the verdicts into the store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a run brings them together; each has a class of its own
         self,
         infos: Mapping[str, KataInfo],
         collector: Collector,

@@ -54,7 +54,7 @@ class Answers:
 
 
 @contextmanager
-def open_answers(
+def open_answers(  # noqa: PLR0913  # a caller sets one or two of those with a default
     course: Course,
     katas: Functions,
     *,

@@ -57,7 +57,7 @@ EXAMPLES: dict[KataKind, tuple[str, ...]] = {
 }
 
 
-def complete_draft(
+def complete_draft(  # noqa: PLR0913  # each may be asked for
     track: str,
     name: str,
     signatures: tuple[str, ...],
