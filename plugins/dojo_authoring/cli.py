@@ -211,24 +211,6 @@ def update(release: Path, repository: Path) -> None:
 
 
 @click.command(cls=GuardedCommand)
-@click.argument("name", type=KataNames())
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("preview"),
-    show_default=True,
-    help="Where page, notebook and statement are written.",
-)
-@course_option
-def preview(name: str, output: Path, course: Path | None) -> None:
-    """Show a kata as a student sees it, and what is told about three of its mistakes."""
-    from dojo_authoring.preview import preview as show
-
-    here = own_course(course)
-    show(here, here.kata_info(name), output)
-
-
-@click.command(cls=GuardedCommand)
 @click.argument("old", type=KataNames())
 @click.argument("new_name", metavar="NEW")
 @course_option
@@ -287,7 +269,7 @@ def wheel(
 @course_option
 def overview(course: Path | None) -> None:
     """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""
-    from dojo_authoring.preview import overview as table
+    from dojo_authoring.overview import overview as table
 
     click.echo(table(own_course(course)), nl=False)
 
@@ -298,7 +280,7 @@ def overview(course: Path | None) -> None:
 @course_option
 def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
     """Write the reports on all mistakes, one page per kata."""
-    from dojo_authoring.preview import write_feedback
+    from dojo_authoring.feedback import write_feedback
 
     write_feedback(own_course(course), folder, names)
 

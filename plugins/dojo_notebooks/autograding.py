@@ -22,7 +22,8 @@ from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
 from traitlets import Enum, Unicode
 
-from dojo_notebooks.notebook import cell_metadata, outputs_of
+from dojo_notebooks.notebook import cell_metadata
+from dojo_notebooks.results import outputs_of
 from grader.answer_keys.file import FOLDER, KeyUnusable
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
 from grader.course.submission import SUFFIX, Submission, read

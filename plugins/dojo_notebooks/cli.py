@@ -1,4 +1,4 @@
-"""The command that writes notebooks; each imports its modules when it runs."""
+"""The commands that write notebooks and show what students read; each imports its modules when it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from grader.cases.generation import SEED
 from grader.cli.kata import folder_argument, names_argument, own_course
-from grader.cli.options import GuardedCommand, course_option
+from grader.cli.options import GuardedCommand, KataNames, course_option
 from grader.course.catalog import shorten
 from grader.values.formatting import counted
 
@@ -27,7 +27,8 @@ def notebooks(
     """Write an nbgrader course: a notebook for each kata, an assignment for each track, answer keys."""
     from dojo_authoring.release import keys
     from dojo_authoring.release.repository import write_release
-    from dojo_notebooks.notebook import course_files, require
+    from dojo_notebooks.nbgrader_course import course_files
+    from dojo_notebooks.packages import require
 
     require("`kata notebooks`", "nbformat")
     here = own_course(course)
@@ -39,3 +40,21 @@ def notebooks(
     for note in outcome.notes("course"):
         click.echo(note)
     click.echo(f"Next, in {shorten(folder)}: nbgrader generate_assignment {infos[0].track}")
+
+
+@click.command(cls=GuardedCommand)
+@click.argument("name", type=KataNames())
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("preview"),
+    show_default=True,
+    help="Where page, notebook and statement are written.",
+)
+@course_option
+def preview(name: str, output: Path, course: Path | None) -> None:
+    """Show a kata as a student sees it, and what is told about three of its mistakes."""
+    from dojo_notebooks.preview import preview as show
+
+    here = own_course(course)
+    show(here, here.kata_info(name), output)

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dojo_notebooks.notebook import require, score_id
+from dojo_notebooks.packages import require
+from dojo_notebooks.results import score_id
 from grader.course.catalog import CourseError, KataInfo
 
 

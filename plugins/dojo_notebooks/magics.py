@@ -19,7 +19,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
-from dojo_notebooks.notebook import frame_bundle, mime_bundle, score_of
+from dojo_notebooks.results import frame_bundle, mime_bundle, score_of
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
 from grader.kata import KataError
 from grader.reading.cells import is_stub, without_magics

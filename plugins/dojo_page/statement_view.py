@@ -7,7 +7,7 @@ import re
 from markdown_it import MarkdownIt
 from nicegui import html, ui
 
-from dojo_notebooks.notebook import to_markdown
+from dojo_authoring.statement import to_markdown
 from dojo_page.formulas import SHAPE, as_html
 from dojo_page.workplace import Workplace, prefix
 from grader.course.catalog import KataInfo

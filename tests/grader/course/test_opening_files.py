@@ -170,7 +170,7 @@ ELSEWHERE = {
     "plugins.py": "reads which commands the installed grader has",
     "dojo_audit/": "opens homework, in processes that hold no course",
     "dojo_notebooks/magics.py": OWN_FOLDER + ", for `grade` in another process",
-    "dojo_notebooks/notebook.py": COURSE,
+    "dojo_notebooks/": COURSE,
     "dojo_page/": "opens dialogs, templates, and the file that its user is writing",
     "dojo_show/": "reads the demonstration of the course, and keeps its pages",
     "worker/": "stands beside a submission, or starts what does",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dojo_authoring.preview import feedback
+from dojo_authoring.feedback import feedback
 from grader.cli.kata import kata
 from grader.course.catalog import Course
 

@@ -1,4 +1,4 @@
-"""Tests of `kata rename`, `kata remove` and `kata preview`."""
+"""Tests of `kata rename` and `kata remove`."""
 
 import errno
 import os
@@ -150,23 +150,6 @@ def test_a_kata_that_another_needs_is_kept(run, tmp_path):
     said = "`double` is needed by `triple`; take it out of their needs first.\n"
     assert run("remove", "double", "--yes", more=NEEDING) == (4, said)
     assert "double" in Course(tmp_path).katas
-
-
-@pytest.mark.slow
-def test_a_preview_shows_the_statement_and_three_mistakes(run, tmp_path):
-    pytest.importorskip("nbformat", reason="nbformat is not installed")
-    code, said = run("preview", "double")
-    assert code == 0, said
-    assert said.startswith('exercises/attention/double.py is what a student opens:\n\n"""Twice as much."""\n')
-    told = [line for line in said.splitlines() if line.endswith(" would read:")]
-    assert told == ["triples would read:", "forgets_the_first_row would read:", "accepts_text would read:"]
-    assert "\n  The result is three times x: one x too many was added.\n" in said
-    assert (tmp_path / "preview" / "double.md").read_text().startswith("## Twice as much\n")
-    assert "three times x" in (tmp_path / "preview" / "double.html").read_text()
-    notebook = (tmp_path / "preview" / "double.ipynb").read_text()
-    assert "raise NotImplementedError" in notebook
-    assert "BEGIN SOLUTION" not in notebook
-    assert "HIDDEN" not in notebook
 
 
 EFFORTS = """[path]

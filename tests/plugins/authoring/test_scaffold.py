@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dojo_authoring.preview import feedback, overview
+from dojo_authoring.feedback import feedback
+from dojo_authoring.overview import overview
 from dojo_authoring.scaffold.signatures import Draft, read_signatures
 from dojo_authoring.scaffold.writer import with_kata, write_kata
 from dojo_authoring.verify import static_checks

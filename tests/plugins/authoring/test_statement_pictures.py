@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dojo_authoring.preview import kata_page, on_page_markdown
+from dojo_authoring.documentation import kata_page, on_page_markdown
 from dojo_notebooks.notebook import notebook_of
 from grader.course.catalog import Course
 from grader.drawing.statement import pictures

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from dojo_authoring.preview import overview
+from dojo_authoring.overview import overview
 from dojo_authoring.verify import static_checks
 from dojo_authoring.verify.katas import KataVerification, OtherDraws, verify_course
 from dojo_authoring.verify.seeds import verify_right_answers

@@ -21,7 +21,7 @@ PARTLY = f"def double(x):\n{GUARD}    return 2 * x if getattr(x, 'size', 0) > 2 
 
 #: Cells before the kata's; in a kernel they would gain points or damage the gradebook.
 FIRST_CELLS = {
-    "patches_the_grader": "import dojo_notebooks.notebook as o\no.score_of = lambda *a: 10.0",
+    "patches_the_grader": "import dojo_notebooks.results as o\no.score_of = lambda *a: 10.0",
     "patches_numpy": "import numpy.testing as t\nt.assert_allclose = lambda *a, **k: None",
     "replaces_the_magic": "get_ipython().register_magic_function(lambda line: 10.0, 'line', 'grade')",
     "forges_the_display": "import sys\nsys.displayhook = lambda value: print('Out: 10.0')",

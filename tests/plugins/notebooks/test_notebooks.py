@@ -1,13 +1,15 @@
 """Tests of notebooks as files: finding answers, grading them, writing the instructor's notebook."""
 
 import ast
+import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from dojo_notebooks.notebook import STUB, importlib, to_markdown, with_solution, without_statement
+from dojo_authoring.statement import to_markdown, without_statement
+from dojo_notebooks.solution import STUB, with_solution
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError

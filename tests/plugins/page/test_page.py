@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from dojo_notebooks.notebook import to_markdown
+from dojo_authoring.statement import to_markdown
 from dojo_page.command import without_secret
 from dojo_show.speech import Wish
 from grader.cli.grade import grade

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dojo_notebooks.notebook import frame_bundle
+from dojo_notebooks.results import frame_bundle
 from dojo_show import demonstration
 from dojo_show.answers import Answers
 from dojo_show.demonstration import open_demonstration, read_recording, reference_students
