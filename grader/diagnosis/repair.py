@@ -376,7 +376,7 @@ class LostBy(Exception):
 class RepairSearch:
     """The search for the places of one submission's mistake."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each has a class of its own
         self,
         prepared: PreparedKata,
         submission: Submission,
