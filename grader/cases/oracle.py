@@ -155,7 +155,8 @@ class Oracle:
 
     They come from `recorded` if it is given. Otherwise they are drawn, `draws` for each case kept, and cached
     if `keeps` is true. Every other case is drawn under the seed `kinds`, so that all seeds have it. The cases
-    between them are those of the `seed`, each of the kind of the one that `kinds` draws there.
+    between them are those of the `seed`, each of the kind of the one that `kinds` draws there. `drawn` draws
+    those of `kinds`; oracles of several seeds may share one that remembers them.
     """
 
     def __init__(  # noqa: PLR0913  # a caller sets one or two of those with a default
@@ -169,9 +170,10 @@ class Oracle:
         recorded: KataKey | None = None,
         draws: int = generation.DRAWS,
         kinds: int = generation.SEED,
+        drawn: Callable[..., list[generation.Drawn]] = generation.drawn,
     ) -> None:
         self.kata, self.course, self.info, self.seed, self.keeps = kata, course, info, seed, keeps
-        self.recorded, self.draws, self.kinds = recorded, draws, kinds
+        self.recorded, self.draws, self.kinds, self.drawn = recorded, draws, kinds, drawn
 
     @cached_property
     def reference(self) -> LocalStudent:
@@ -315,7 +317,7 @@ class Oracle:
         """Return the cases drawn for the kata or one of its laws; a `turn` draws others. Raises KataError if
         `draw` fails."""
         with self._blaming(whose):
-            found = generation.drawn(draw, size, self.kinds + turn)
+            found = self.drawn(draw, size, self.kinds + turn)
             if self.seed == self.kinds:
                 return [KeptCase(one.case, partial(dict, one.case)) for one in found]
             others = generation.OtherCases(draw, size, self.seed + turn, found, self.kata.corner_of)

@@ -309,7 +309,7 @@ class SubmissionRun:
 
     def _run(self, check: Check) -> CheckResult:
         if len(self.losses) >= LOSSES or self.budget.spent > self.budget.limit:
-            status: CheckStatus = "timeout" if not self.losses or self.losses[-1].timed_out else "error"
+            status: CheckStatus = "timeout" if not self.losses or self.losses[0].timed_out else "error"
             return _not_run(check, status, GIVEN_UP.format(self._cause))
         try:
             return run_check(check, self.context)

@@ -4,6 +4,7 @@ import re
 import textwrap
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,8 +13,10 @@ from grader.formats.terminal import render_kata
 from grader.grading import submission_run
 from grader.grading.grader import Graded, Grader, isolation_of
 from grader.grading.session import grade_read
+from grader.grading.submission_run import SubmissionRun
 from grader.report import Isolation, KataReport, Report, from_json, to_json
 from grader.worker import client, process
+from grader.worker.client import WorkerLost
 
 CHECKS = [
     "agrees_with_reference",
@@ -268,6 +271,17 @@ def test_calls_that_all_fail_are_not_made_for_long(grade, monkeypatch, body, mes
         == ["Every call so far has failed, in 0.25 seconds of computing. So this check was not run."] * 7
     )
     assert report.score == 0
+
+
+def test_what_was_not_run_has_the_status_of_its_cause():
+    vain = WorkerLost("Every call so far has failed, in 2 seconds of computing. The last error is …")
+    run = SubmissionRun.__new__(SubmissionRun)
+    run.losses = [vain, WorkerLost("No answer within 2 seconds.", timed_out=True)]
+    run.prepared = SimpleNamespace(checks=[SimpleNamespace(title="A check.", cases=[None])])
+    run.budget, run.tell = SimpleNamespace(meddled=False), str
+    ((failure,),) = [result.failures for result in run.run_all()]
+    told = "Every call so far has failed, in 2 seconds of computing. So this check was not run."
+    assert (failure.status, failure.message) == ("error", told)  # a report gives one reason for both
 
 
 def test_calls_that_fail_after_one_that_answered_are_all_made(grade, monkeypatch):
