@@ -164,6 +164,37 @@ def test_laws_that_fail_by_chance_catch_nothing(opened, law):
     assert judgement.hundredths <= 50
 
 
+@pytest.mark.parametrize(
+    "fails",
+    [
+        "time.time() % 1 < 0.02",
+        "(os.getpid() - os.getppid()) % 50 == {}",  # the numbers of processes grow with the versions
+        "next(CALLS) == {}",
+    ],
+)
+def test_laws_that_know_when_they_are_asked_catch_nothing(opened, fails):
+    """They fail at some moments: by a clock, or by a count of processes or of calls."""
+    head = """
+import itertools, os, time
+
+CALLS = itertools.count()
+
+"""
+    law = "def test_{}(softmax, x):\n    softmax(x)\n    assert not ({})\n"
+    judgement = opened("softmax", head + "".join(law.format(n, fails.format(n)) for n in range(10)))
+    assert judgement.hundredths <= 50
+
+
+def test_a_file_has_forty_laws_at_most(opened):
+    """With thousands, one for each pair of moments of the two rounds, some would catch every fault."""
+    law = "def test_{}(softmax, x):\n    assert x is not None\n"
+    laws = opened("softmax", "".join(map(law.format, range(42)))).laws
+    refused = [one.refused for one in laws]
+    assert (
+        refused == ["It does not call softmax."] * 40 + ["Only the first 40 laws of a file are judged."] * 2
+    )
+
+
 def test_a_law_that_draws_numbers_of_its_own_counts_by_what_it_catches(opened):
     body = """
     x = np.random.default_rng().normal(size=(2, 3)) * np.random.default_rng().choice([1, 1000])
