@@ -511,6 +511,71 @@ def test_no_call_tells_another_worker_anything(connect, way):
     assert connect(ASKED).f(way) in (errno.EPERM, errno.EACCES)
 
 
+#: How a worker may try to leave a number for another one through PyTorch. `PLACE` is a path.
+THROUGH_PYTORCH = """
+import torch, torch.distributed, torch.multiprocessing
+
+def shared_file(place, number):
+    found = torch.from_file(place, shared=True, size=8, dtype=torch.uint8)
+    found[:] = number or found
+    return int(found[0])
+
+def shared_storage(place, number):
+    found = torch.UntypedStorage.from_file(place, True, 8)
+    found.fill_(number) if number else None
+    return found[0]
+
+def loaded(place, number):
+    torch.save(torch.full((8,), number), place) if number else None
+    return int(torch.load(place, mmap=True)[0])
+
+def memory(place, number):
+    torch.multiprocessing.set_sharing_strategy("file_system")
+    return torch.full((8,), number).share_memory_().tolist()
+
+def memory_by_descriptor(place, number):
+    return len(torch.UntypedStorage._new_shared(8)) and 7
+
+def lock(place, number):
+    return 7 if torch.multiprocessing.get_context("spawn").Lock().acquire() else 0
+
+def queue(place, number):
+    torch.multiprocessing.get_context("spawn").Queue().put(number)
+    return 7
+
+def store(place, number):
+    found = torch.distributed.FileStore(place, 1)
+    found.set("n", str(number)) if number else None
+    return int(found.get("n"))
+
+def network(place, number):
+    torch.distributed.TCPStore("127.0.0.1", 0, 1, True)
+    return 7
+
+def f(way, place, number):
+    try:
+        return globals()[way](place.replace("LIBRARY", torch.__file__), number)
+    except Exception as error:
+        return type(error).__name__
+"""
+
+
+@LINUX
+@pytest.mark.slow
+@pytest.mark.skipif(not (landlock.version() and seccomp.available()), reason="the kernel lacks a layer")
+def test_two_workers_that_agree_share_nothing_through_pytorch(connect):
+    """As the workers of two ranks: one leaves a 7, and the other looks for it."""
+    one, other = (connect(THROUGH_PYTORCH, library="torch", call_seconds=30.0) for _ in range(2))
+    places = ("x", "/tmp/dojo-x", "/dev/shm/dojo-x", "LIBRARY")
+    for way in ("shared_file", "shared_storage", "loaded", "store"):
+        for place in places:
+            left, found = one.f(way, place, 7), other.f(way, place, 0)
+            assert left == 7 if place == "x" and way != "store" else isinstance(left, str), (way, place, left)
+            assert found != 7, (way, place)
+    for way in ("memory", "memory_by_descriptor", "lock", "queue", "network"):
+        assert isinstance(one.f(way, "x", 7), str), way
+
+
 @LINUX
 def test_a_worker_stands_still_while_another_is_asked(connect):
     """So what it does in the handler of a timer says nothing to the other one."""
