@@ -154,7 +154,8 @@ def run_check(check: Check, context: CheckContext) -> CheckResult:
         judged = list(run_together(context.student, [partial(judge, case) for case in cases]))
     except CheckAborted as lost:
         earlier = [one.failure for one in ended if one.failure is not None] if lost.in_vain else []
-        raise CheckAborted(lost.failure, [*_reached_in(ended), *lost.reached], earlier=earlier) from None
+        reached = [*_reached_in(ended), *lost.reached]
+        raise CheckAborted(lost.failure, reached, in_vain=lost.in_vain, earlier=earlier) from None
     skipped = [one.skip for one in judged if one.skip is not None]
     return CheckResult(
         check,

@@ -329,8 +329,10 @@ class SubmissionRun:
         return f"All calls together took more than {max(self.budget.limit, 0):g} seconds."
 
     def _replace_worker(self, lost: CheckAborted) -> None:
-        """Start a new worker, unless too many were lost. If the import fails now, start no more at all."""
-        self.losses.append(WorkerLost(str(lost), timed_out=lost.failure.status == "timeout"))
+        """Start a new worker, unless too many were lost, or one whose calls all failed, as they would again.
+        If the import fails now, start no more at all."""
+        loss = WorkerLost(str(lost), timed_out=lost.failure.status == "timeout")
+        self.losses += [loss] * (LOSSES if lost.in_vain else 1)
         self.close()
         if len(self.losses) < LOSSES:
             try:

@@ -264,12 +264,8 @@ def test_calls_that_all_fail_are_not_made_for_long(grade, monkeypatch, body, mes
     report = grade(f"import time\ndef double(x):\n    time.sleep(0.1)\n    {body}\n")
     messages = [check.message for check in report.checks]
     assert messages[0].startswith(message)  # of the smallest case, and not of the last one
-    assert messages[1].startswith("Every call so far has failed, in 0.25 seconds of computing. The last ")
-    assert len(messages[1]) < 400
-    assert (
-        messages[2:]
-        == ["Every call so far has failed, in 0.25 seconds of computing. So this check was not run."] * 7
-    )
+    told = "Every call so far has failed, in 0.25 seconds of computing. So this check was not run."
+    assert messages[1:] == [told] * 8
     assert report.score == 0
 
 
