@@ -180,10 +180,15 @@ class KnownSolutions:
         marks = map(ast.unparse, self._definitions[name].decorator_list)
         return next((mark for mark in marks if mark in LEVELS), "ordinary")
 
-    @property
+    @cached_property
     def draws(self) -> bool:
-        """Whether the reference draws random numbers, by the names in its source."""
-        return bool(DRAWING.search(self.reference_source))
+        """Whether the reference draws random numbers, by the names in its source. What a constructor draws does
+        not count: weights are loaded before answers are compared."""
+        tree = ast.parse(self.reference_source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+                node.body = [ast.Pass()]
+        return bool(DRAWING.search(ast.unparse(tree)))
 
     def excerpt(self, name: str) -> str:
         """Return the part of the file that an answer needs, or the lines that an edit adds."""

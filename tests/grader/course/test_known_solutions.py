@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from grader.course.catalog import Course
-from grader.course.known_solutions import excerpt, one_way, other_way, standalone_sources
+from grader.course.known_solutions import KnownSolutions, excerpt, one_way, other_way, standalone_sources
 from grader.mistakes import crude, level_of, subtle
 
 MODULE = """
@@ -119,3 +119,12 @@ def test_another_way_is_the_one_that_is_least_like_a_students():
 def test_a_key_which_holds_no_code_says_one_way():
     assert one_way("Another way: multiply by two.") == "One way to write it: multiply by two."
     assert one_way("") == ""
+
+
+def test_what_only_a_constructor_draws_does_not_count():
+    course = Course(Path(__file__).resolve().parents[3])
+    draws = [
+        KnownSolutions(course, course.kata_info(kata), "mistakes").draws
+        for kata in ("lora_linear", "temperature_sampling")
+    ]
+    assert draws == [False, True]
