@@ -182,8 +182,8 @@ class KnownSolutions:
 
     @cached_property
     def draws(self) -> bool:
-        """Whether the reference draws random numbers, by the names in its source. What a constructor draws does
-        not count: weights are loaded before answers are compared."""
+        """Whether the reference draws random numbers, by the names in its source. What a constructor draws
+        does not count: weights are loaded before answers are compared."""
         tree = ast.parse(self.reference_source)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
