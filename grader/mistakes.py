@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 __all__ = ["crude", "subtle"]
 
-#: How far from right a mistake can be. One without a decorator is ordinary.
+#: How far from right a mistake can be: its decorator says it to whoever reads the file. Most are ordinary.
 LEVELS = ("crude", "ordinary", "subtle")
 
 Answer = TypeVar("Answer", bound=Callable[..., Any])
@@ -26,7 +26,7 @@ def crude(answer: Answer) -> Answer:
     Returns:
         The same function or class.
     """
-    return _at("crude", answer)
+    return answer
 
 
 def subtle(answer: Answer) -> Answer:
@@ -38,24 +38,4 @@ def subtle(answer: Answer) -> Answer:
     Returns:
         The same function or class.
     """
-    return _at("subtle", answer)
-
-
-def level_of(answer: Any) -> str:
-    """Return the level of a mistake, one of LEVELS. A class does not inherit it.
-
-    Args:
-        answer: The function or the class.
-
-    Returns:
-        The level that its decorator says, or "ordinary".
-    """
-    return str(vars(answer).get(_MARK, "ordinary"))
-
-
-_MARK = "_level_of_mistake"
-
-
-def _at(level: str, answer: Answer) -> Answer:
-    setattr(answer, _MARK, level)
     return answer

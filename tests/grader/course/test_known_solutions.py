@@ -5,7 +5,6 @@ from pathlib import Path
 
 from grader.course.catalog import Course
 from grader.course.known_solutions import KnownSolutions, excerpt, one_way, other_way, standalone_sources
-from grader.mistakes import crude, level_of, subtle
 
 MODULE = """
 import numpy as np
@@ -79,17 +78,6 @@ class unwanted: pass
 
 def test_a_worker_gets_a_mistake_without_its_level():
     assert excerpt(LEVELLED, "wanted").split() == ["@cache", "def", "wanted(x):", "return", "x"]
-
-
-def test_a_level_is_that_of_the_decorator_and_not_of_the_base():
-    class base:
-        pass
-
-    class ordinary(crude(base)):
-        pass
-
-    levels = [level_of(answer) for answer in (base, ordinary, subtle(lambda x: x))]
-    assert levels == ["crude", "ordinary", "subtle"]
 
 
 def test_a_way_for_students_is_the_first_line_of_a_variant_that_says_so(tiny_course):
