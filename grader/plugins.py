@@ -91,6 +91,17 @@ def parts_told(user: str) -> Iterator[None]:
         ) from None
 
 
+@contextmanager
+def libraries_told(missing: str) -> Iterator[None]:
+    """Raise CourseError with this sentence where a library is imported that is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith(("grader", PLUGINS)):
+            raise
+        raise CourseError(missing) from None
+
+
 def packages() -> set[str]:
     """Return the names of the packages that our own package declares something in."""
     groups = (COMMANDS_GROUP, PARTS_GROUP)

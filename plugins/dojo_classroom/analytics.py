@@ -263,7 +263,7 @@ def group_search(options: GraderOptions, source_of: SourceOf) -> Iterator[Search
 @contextmanager
 def _open_search(options: GraderOptions) -> Iterator[Callable[[tuple[str, str]], KataReport | None]]:
     """Open a grader, and return a function that searches the place of the mistake in an answer to a kata."""
-    grader, factories = open_grader(options.course, options.kata_infos(), options.grader_settings)
+    grader, factories = open_grader(options.course, options.kata_infos(), options.settings)
 
     def search(task: tuple[str, str]) -> KataReport | None:
         info, source = options.course.kata_info(task[0]), task[1]

@@ -26,6 +26,7 @@ from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.renaming import renamed
 from grader.course.secret_seed import seed_or_new
+from grader.grading.session import GraderSettings
 from grader.texts.escaping import one_line
 from grader.texts.points import points
 from grader.values.formatting import counted
@@ -64,8 +65,8 @@ class ClassOptions:
         CourseError."""
         katas = tuple(info.name for info in infos)
         seed = SEED if has_keys(course, infos, self.key) else seed_or_new(course)
-        terms = (self.device, self.isolation, self.key, self.secret, seed)
-        return GraderOptions(course.root.absolute(), course.exercises.absolute(), katas, *terms)
+        settings = GraderSettings(self.device, self.isolation, self.key, self.secret, seed)
+        return GraderOptions(course.root.absolute(), course.exercises.absolute(), katas, settings)
 
 
 def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) -> int:

@@ -137,7 +137,7 @@ class _Graders:
         except Exception as error:  # Ray raises plain exceptions here too
             text = str(error).strip().partition("\n")[0]
             raise CourseError(f"No Ray cluster answers at {address or 'this machine'}: {text}") from None
-        needs = {"num_cpus": 1, "num_gpus": int(options.device == "cuda")}
+        needs = {"num_cpus": 1, "num_gpus": int(options.settings.device == "cuda")}
         self._actor = ray.remote(max_restarts=0, max_task_retries=0, **needs)(ClusterGrader)
         self._packed = ray.put(pack(options))  # the reference keeps the archive in the cluster
         have = ray.cluster_resources()
@@ -253,7 +253,7 @@ def pack(options: GraderOptions) -> bytes:
             for file in sorted((options.root / folder).rglob("*")):
                 if file.is_file() and "__pycache__" not in file.parts:
                     archive.write(file, f"{COURSE}/{file.relative_to(options.root)}")
-        for name, path in ((KEY, options.key), (SECRET, options.secret)):
+        for name, path in ((KEY, options.settings.key), (SECRET, options.settings.secret)):
             if path is not None:
                 archive.write(path, name)
     return packed.getvalue()
@@ -264,5 +264,6 @@ def unpacked(options: GraderOptions, packed: bytes, folder: Path) -> GraderOptio
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         archive.extractall(folder)
     root = folder / COURSE
-    key, secret = options.key and folder / KEY, options.secret and folder / SECRET
-    return replace(options, root=root, exercises=root / "exercises", key=key, secret=secret)
+    given = options.settings
+    settings = replace(given, key=given.key and folder / KEY, secret=given.secret and folder / SECRET)
+    return replace(options, root=root, exercises=root / "exercises", settings=settings)

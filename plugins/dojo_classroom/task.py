@@ -18,12 +18,11 @@ from typing import Any
 import grader
 from grader.answer_keys import answers
 from grader.answer_keys.file import open_keyring
-from grader.cases.generation import SEED
 from grader.course.catalog import Course, KataInfo
 from grader.course.submission import Submission, SubmissionRejected, Unreadable, read
 from grader.formats import account
 from grader.grading.grader import Graded, Grader
-from grader.grading.session import GraderSettings, grade_read, open_grader, require_installed
+from grader.grading.session import DEFAULTS, GraderSettings, grade_read, open_grader, require_installed
 from grader.processes.pool import Lost, Pool
 from grader.report import CheckReport, Isolation, KataReport, Report, to_json
 from grader.texts.escaping import sound
@@ -34,16 +33,12 @@ FEWEST_TOKENS = 60
 
 @dataclass(frozen=True)
 class GraderOptions:
-    """The options with which the graders of a class are opened."""
+    """What the graders of a class are opened with: a course, the katas, and the settings of a grader."""
 
     root: Path
     exercises: Path
     katas: tuple[str, ...]
-    device: str = "cpu"
-    isolation: str = "best"
-    key: Path | None = None
-    secret: Path | None = None
-    seed: int = SEED
+    settings: GraderSettings = DEFAULTS
 
     @property
     def course(self) -> Course:
@@ -51,13 +46,8 @@ class GraderOptions:
 
     @property
     def digested(self) -> tuple[object, ...]:
-        """The options on which a verdict depends, for the digest of the grading setup."""
-        return self.device, self.isolation
-
-    @property
-    def grader_settings(self) -> GraderSettings:
-        """The options that are passed on to `open_grader`."""
-        return GraderSettings(self.device, self.isolation, self.key, self.secret, self.seed)
+        """The settings on which a verdict depends, for the digest of the grading setup."""
+        return self.settings.device, self.settings.isolation
 
     def kata_infos(self) -> list[KataInfo]:
         course = self.course
@@ -174,7 +164,7 @@ def judging_digests(options: GraderOptions) -> dict[str, str]:
     """Return, for each kata, a digest of all that a verdict depends on except the source. Raises
     KeyUnusable."""
     course, infos = options.course, options.kata_infos()
-    keyring = open_keyring(course, infos, options.key, options.secret)
+    keyring = open_keyring(course, infos, options.settings.key, options.settings.secret)
     key = keyring.digest if keyring else ""
     return {info.name: judging_digest(options, course, info, key) for info in infos}
 
@@ -186,7 +176,7 @@ def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: 
         reference = course.solution(info, "reference")
         parts += [path for path in (reference, *course.mistakes(info)) if path.is_file()]
     torch = version("torch") if "torch" in info.libraries and find_spec("torch") else ""
-    return answers.digest(parts, options.seed, grader.__version__, torch, key, *options.digested)
+    return answers.digest(parts, options.settings.seed, grader.__version__, torch, key, *options.digested)
 
 
 TASK_SECONDS = 600.0  # wall-clock time, after which a grading process counts as lost
@@ -220,7 +210,7 @@ class LocalPool:
 def _open_judge(options: GraderOptions) -> Iterator[Callable[[Task], FileVerdict]]:
     """Open a grader and return a function that gives a verdict on each task."""
     infos = {info.name: info for info in options.kata_infos()}
-    grader, source = open_grader(options.course, list(infos.values()), options.grader_settings)
+    grader, source = open_grader(options.course, list(infos.values()), options.settings)
 
     def judged(task: Task) -> FileVerdict:
         try:

@@ -12,7 +12,8 @@ import click
 
 from grader.cli.keyboard import open_address
 from grader.cli.options import PASSED, GradeOptions
-from grader.course.catalog import Course, CourseError
+from grader.course.catalog import Course
+from grader.plugins import libraries_told
 
 MISSING = (
     "The page needs NiceGUI and markdown-it-py, which are not installed:"
@@ -23,13 +24,9 @@ MISSING = (
 def run_page(course: Course, options: GradeOptions, port: int) -> int:
     """Serve the page until Ctrl-C, and return the exit code. Raises CourseError if NiceGUI is missing or the
     port is taken."""
-    try:
+    with libraries_told(MISSING):
         from dojo_page import server
         from dojo_page.messages import JudgeTerms
-    except ModuleNotFoundError as missing:
-        if missing.name and missing.name.startswith(("grader", "dojo_")):
-            raise
-        raise CourseError(MISSING) from None
     address = server.free_address(port)
     with TemporaryDirectory(prefix="decoder-dojo-", dir=_readable_by_browsers()) as folder:
 

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from grader.cli.options import PASSED, GradeOptions
 from grader.course.catalog import CourseError, open_course
+from grader.plugins import libraries_told
 
 MISSING = "The language server needs pygls, which is not installed: pip install 'pygls>=2.1'"
 BY_HAND = "An editor starts `grade lsp` and talks to it; docs/editors.md says how to set one up."
@@ -21,12 +22,8 @@ def run_server(options: GradeOptions) -> int:
         raise CourseError(BY_HAND)
     if options.course:
         open_course(options.course, options.exercises)  # raises CourseError before an editor waits for it
-    try:
+    with libraries_told(MISSING):
         from dojo_editor.lsp.server import new_server
-    except ModuleNotFoundError as missing:
-        if missing.name and missing.name.startswith(("grader", "dojo_")):
-            raise
-        raise CourseError(MISSING) from None
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # so that nothing else is printed between two answers
     with TemporaryDirectory(prefix="decoder-dojo-") as folder:

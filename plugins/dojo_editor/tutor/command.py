@@ -12,6 +12,7 @@ from dojo_page.messages import JudgeTerms
 from grader.cli.options import NO_KATAS, PASSED, GradeOptions
 from grader.course.catalog import Course, CourseError
 from grader.course.syllabus import SYLLABUS_FILE
+from grader.plugins import libraries_told
 
 MISSING = "The tutor needs the package mcp, which is not installed: pip install 'mcp>=2.3'"
 FORBIDDEN = f'This course allows no assistant: {SYLLABUS_FILE.as_posix()} says assistants = "none".'
@@ -25,12 +26,8 @@ def run_tutor(course: Course, options: GradeOptions) -> int:
         raise CourseError(NO_KATAS)
     if course.syllabus.assistants == "none":
         raise CourseError(FORBIDDEN)
-    try:
+    with libraries_told(MISSING):
         from dojo_editor.tutor.server import Tutor
-    except ModuleNotFoundError as missing:
-        if missing.name and missing.name.startswith(("grader", "dojo_")):
-            raise
-        raise CourseError(MISSING) from None
     if sys.stdin.isatty():
         click.echo(AT_A_TERMINAL, err=True)
 

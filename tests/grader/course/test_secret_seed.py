@@ -108,7 +108,7 @@ def hand_in(folder):
 def test_a_class_draws_from_it_and_a_student_from_the_public_one(course):
     infos = list(course.katas.values())
     options = ClassOptions(course.root).grader_options(course, infos)
-    assert options.grader_settings.seed == seed_or_new(course)
+    assert options.settings.seed == seed_or_new(course)
     assert GradeOptions().grader_settings.seed == SEED
     assert GradeOptions(seed=7).grader_settings.seed == 7
 
@@ -116,7 +116,7 @@ def test_a_class_draws_from_it_and_a_student_from_the_public_one(course):
 def test_with_a_key_no_seed_is_made(course, tmp_path):
     assert run(course, "key", "double", "--output", tmp_path / "k.key").exit_code == 0
     options = ClassOptions(course.root, key=tmp_path / "k.key")
-    assert options.grader_options(course, list(course.katas.values())).seed == SEED
+    assert options.grader_options(course, list(course.katas.values())).settings.seed == SEED
     assert not (course.root / PLACE).exists()
 
 
