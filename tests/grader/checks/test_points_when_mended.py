@@ -18,7 +18,7 @@ from grader.worker.in_process import LocalStudent
 
 COURSE = Course(Path(__file__).resolve().parents[3])
 EVERY = os.environ.get("DOJO_TESTS") == "all"
-PAIRS = 12 if EVERY else 4  # of each kata: mistakes of two parts, and pairs of mistakes of one part each
+PAIRS = 6 if EVERY else 3  # of each kata: mistakes of two parts, and pairs of mistakes of one part each
 SEVERAL = [name for name, info in COURSE.katas.items() if len(info.entry_points) > 1 and info.kind.is_code]
 KATAS = SEVERAL if EVERY else ["padding_mask", "head_split_merge", "alibi_bias", "byte_pair_encoding"]
 
