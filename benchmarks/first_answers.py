@@ -1,10 +1,11 @@
 """What a report says of first answers, written from the statements alone, with one to three mistakes at once.
 
-    python benchmarks/first_answers.py [--single] [--reports] [KATA ...]
+    python benchmarks/first_answers.py [--single | --blind] [--reports] [KATA ...]
 
 The answers are in `benchmarks/first_answers/KATA.txt`; with `--single`, those to other katas with one mistake
-each, in `benchmarks/single_mistakes`. Each begins with a line `# %%` that says what is wrong with it. An
-answer counts for the first column that holds:
+each, in `benchmarks/single_mistakes`; with `--blind`, those to katas of neither, in
+`benchmarks/blind_answers`. Each begins with a line `# %%` that says what is wrong with it. An answer counts
+for the first column that holds:
 
     named       a known mistake, or several at once, is stated as the reason
     part        a known mistake is stated as one of the reasons, or as a possibility
@@ -33,6 +34,7 @@ from grader.grading.session import open_grader
 from grader.report import KataReport
 
 ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = {"--single": "single_mistakes", "--blind": "blind_answers"}
 COLUMNS = ("named", "part", "placed", "parted", "nothing")
 
 
@@ -40,7 +42,8 @@ def main(arguments: list[str]) -> None:
     """Grade the answers to the katas, and print a table."""
     course, total, seconds, untrue = Course(ROOT), dict.fromkeys(COLUMNS, 0), list[float](), 0
     names = [word for word in arguments if not word.startswith("--")]
-    folder = Path(__file__).with_name("single_mistakes" if "--single" in arguments else "first_answers")
+    chosen = (folder for option, folder in FOLDERS.items() if option in arguments)
+    folder = Path(__file__).with_name(next(chosen, "first_answers"))
     print(f"{'kata':<30}{''.join(f'{column:>9}' for column in COLUMNS)}{'untrue':>9}{'naming s':>10}")
     for name in names or sorted(path.stem for path in folder.glob("*.txt")):
         counts, spent, wrong = dict.fromkeys(COLUMNS, 0), list[float](), 0

@@ -35,7 +35,8 @@ COMPUTING = ast.BinOp | ast.Compare | ast.BoolOp | ast.IfExp
 
 @dataclass(frozen=True)
 class Mend:
-    """A submission with one edit that stops an exception, and the goals that it fails, without exceptions."""
+    """A submission with one edit that keeps all numbers and stops an exception, and the goals that it fails,
+    without exceptions."""
 
     edit: Edit
     source: str
@@ -93,7 +94,7 @@ def hidden_mistakes(
     for mend in mends:
         if tried == MOST_JUDGED:
             break
-        if not keeps_numbers(mend.edit) or not _may_be_named(mend, matcher, own):
+        if not _may_be_named(mend, matcher, own):
             continue
         tried += 1
         results = judged(mend.source)

@@ -29,7 +29,7 @@ from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
 from grader.course.files import read
 from grader.course.submission import Submission, forbidden_names
-from grader.diagnosis.hidden import HiddenMistakes, Mend, hidden_mistakes, raising
+from grader.diagnosis.hidden import HiddenMistakes, Mend, hidden_mistakes, keeps_numbers, raising
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.parting import parting_place
 from grader.diagnosis.search_options import SearchOptions
@@ -395,7 +395,7 @@ class RepairSearch:
         raised = raising(self.failing)
         goals = (goal for result in few for goal in _goals(result))
         self.goals = sorted(goals, key=lambda goal: (goal.name, goal.cases[0].index) not in raised)
-        self.mends: list[Mend] | None = [] if raised else None  # candidates that stop the exceptions
+        self.raises, self.mends = bool(raised), list[Mend]()  # candidates that stop the exceptions
         self.clock = Clock(options)
         self.trial: Trial | None = None
         self.judged = 0  # candidates
@@ -491,7 +491,7 @@ class RepairSearch:
                     if self._passes_everything(candidate.source):
                         self._add(place, spent)
                     else:
-                        if self.mends is not None:
+                        if self._may_mend(candidate):
                             self.mends.append(Mend(candidate.edit, candidate.source, ()))
                         passing = self._passing(passing)  # there are more goals now
                 if len(self.places) == MOST_PLACES:
@@ -534,14 +534,18 @@ class RepairSearch:
         try:
             for check, case in [(goal, case) for goal in self.goals for case in goal.cases]:
                 failure = judge_case(check, context, case, student).failure
-                if failure and (self.mends is None or failure.status == "error"):
+                if failure and (failure.status == "error" or not self._may_mend(candidate)):
                     return False
                 failed += [(check, case, failure)] if failure else []
         except CheckAborted:
             raise LostBy(candidate) from None
-        if failed and self.mends is not None:
+        if failed:
             self.mends.append(Mend(candidate.edit, candidate.source, failed))
         return not failed
+
+    def _may_mend(self, candidate: Candidate) -> bool:
+        """Return whether a candidate may show what an exception hides."""
+        return self.raises and keeps_numbers(candidate.edit)
 
     def _add(self, place: EditPlace, found_after: float) -> None:
         """Add a place whose edit was tried after so many seconds."""
