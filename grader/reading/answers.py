@@ -11,10 +11,9 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from itertools import islice
 from typing import Any
 
-from grader.reading import drafts, forms, looks, parts, places, rules, shape
+from grader.reading import parts, rules, shape
 from grader.reading.cells import answer_in, answered_in, cells_in
 from grader.reading.source import Refused, decoded, parsed, tree_of
 
@@ -22,12 +21,12 @@ QUESTION = b'{"ask":'  # how the header of a frame with a question begins
 #: Of a source that the diagnosis may work on: what it does takes a small part of its own limits then.
 PLAIN_NODES, PLAIN_DEPTH, PLAIN_SECONDS = 40_000, 100, 1.0
 PLAIN_INTEGER = 1 << 1024
-LONGEST_COMPARED = 4_000  # lines of a source that is compared: the time grows with their cube
 Answer = dict[str, Any]
 #: Whether anything is written, by `Kind.answer`.
 BEGUN = {"code": parts.is_begun, "constants": parts.is_answered}
 #: What is known of a kata, by the names of the fields of `KataInfo`, and what its `answer` is.
 KataFacts = Mapping[str, Any]
+Questions = Mapping[str, Callable[..., tuple[Any, str]]]
 
 
 def read(
@@ -105,7 +104,7 @@ def katas(data: bytes, *, label: str, names: list[str]) -> tuple[list[str], str]
 
 def uses(data: bytes, *, names: list[str], entry_points: list[str]) -> tuple[list[tuple[str, int]], str]:
     """Return the first of the library functions that a source uses, and its line, if it uses one."""
-    tree = tree_of(_text(data))
+    tree = tree_of(text_of(data))
     used = rules.first_use(tree, names, entry_points=entry_points) if tree else None
     return ([used] if used else []), ""
 
@@ -114,117 +113,49 @@ def delegates(
     data: bytes, *, names: list[str], library: str, entry_points: list[str]
 ) -> tuple[list[tuple[str, int]], str]:
     """Return the first of a kata's shortcuts that a source uses, and its line, if it uses one."""
-    tree = tree_of(_text(data))
+    tree = tree_of(text_of(data))
     used = rules.shortcut_in(tree, names, library, entry_points) if tree else None
     return ([used] if used else []), ""
 
 
-def seeks(data: bytes) -> tuple[list[tuple[int, str]], str]:
-    """Return the lines in which a source looks at the judge."""
-    tree = tree_of(data.decode("utf-8", "replace"))
-    return (looks.looks(tree) if tree else []), ""
-
-
 def statement(data: bytes) -> tuple[list[tuple[str, int]], str]:
     """Return the docstring of a source and its last line, if it has one."""
-    tree = tree_of(_text(data))
+    tree = tree_of(text_of(data))
     text = ast.get_docstring(tree) if tree else None
     return ([(text, tree.body[0].end_lineno or 0)] if tree and text is not None else []), ""
 
 
-def bound(data: bytes, *, names: list[str]) -> tuple[dict[str, tuple[int, int, int]], str]:
-    """Return where names are bound at the top of a source."""
-    source = _text(data)
-    tree = tree_of(source)
-    return (places.bound(tree, source, names) if tree else {}), ""
-
-
-def outline(data: bytes) -> tuple[Answer, str]:
-    """Return what a file of a homework defines and imports, and why it is no Python."""
-    source = _text(data)
-    try:
-        tree = ast.parse(source)
-    except SyntaxError as error:
-        line = f" (line {error.lineno})" if error.lineno else ""
-        return {"problem": f"{error.msg}{line}"}, ""
-    except (ValueError, RecursionError) as error:
-        return {"problem": str(error)}, ""
-    return {"defines": places.defined(tree), "imports": [*places.imported(tree)]}, ""
-
-
-def docstring_lines(data: bytes) -> tuple[list[tuple[int, int]], str]:
-    """Return the first and the last line of each docstring of a source."""
-    tree = tree_of(_text(data))
-    return ([*places.documented(tree)] if tree else []), ""
-
-
-def difference(data: bytes, *, after: str, most: int) -> tuple[list[str], str]:
-    """Return the first lines of the difference between a source and what it became, up to line 4,000."""
-    import difflib  # a worker needs none
-
-    before, now = (text.splitlines()[:LONGEST_COMPARED] for text in (_text(data), after))
-    lines = difflib.unified_diff(before, now, lineterm="")
-    return [*islice(lines, 2, most)], ""
-
-
-def fields(data: bytes) -> tuple[list[forms.Field], str]:
-    """Return the constants of a page of questions."""
-    return forms.fields(_text(data)), ""
-
-
-def fill(data: bytes, *, name: str, value: str) -> tuple[Answer, str]:
-    """Return a page of questions with another value of a constant."""
-    return {}, forms.filled(_text(data), name, value)
-
-
-def draft(data: bytes, *, names: list[str], name: str, todo: str) -> tuple[tuple[str, str], str]:
-    """Return the draft of a mistake, and what is left out."""
-    return drafts.draft(parsed(_text(data), "The file"), names, name, todo), ""
-
-
-def _text(data: bytes) -> str:
+def text_of(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
 def blank(data: bytes) -> tuple[bool, str]:
     """Return whether nothing is written in a source yet."""
-    tree = tree_of(_text(data))
+    tree = tree_of(text_of(data))
     return tree is not None and parts.is_unwritten(tree), ""
 
 
-QUESTIONS: Mapping[str, Callable[..., tuple[Any, str]]] = {
-    function.__name__: function
-    for function in (
-        *(
-            read,
-            cell,
-            katas,
-            uses,
-            delegates,
-            seeks,
-            statement,
-            blank,
-            bound,
-            outline,
-            docstring_lines,
-            difference,
-            fields,
-            fill,
-            draft,
-        ),
-    )
-}
+def by_name(*functions: Callable[..., tuple[Any, str]]) -> Questions:
+    """Return the questions that these functions answer, by their names."""
+    return {function.__name__: function for function in functions}
+
+
+#: What a worker is asked about the submission that it judges afterwards, among others.
+OF_A_SUBMISSION = by_name(read, cell, katas, uses, delegates, statement, blank)
 
 
 def answered(
-    header: bytes, data: bytes, limited: Callable[[float], AbstractContextManager[object]] = nullcontext
+    header: bytes,
+    data: bytes,
+    limited: Callable[[float], AbstractContextManager[object]] = nullcontext,
+    questions: Questions = OF_A_SUBMISSION,
 ) -> tuple[bytes, bytes]:
-    """Return the answer to the question in a frame as the header and the body of another one. `limited` makes
-    the block that takes at most the seconds that the frame allows."""
+    """Return the answer to one of the questions, which a frame has, as the header and the body of another
+    one. `limited` makes the block that takes at most the seconds that the frame allows."""
     asked = json.loads(header)
     try:
         with limited(asked["seconds"]):
-            answer, source = QUESTIONS[asked["ask"]](data, **asked["given"])
+            answer, source = questions[asked["ask"]](data, **asked["given"])
             found = {"answer": answer}
     except Refused as refused:
         found, source = {"refused": [str(refused), refused.excerpt, refused.unread]}, ""

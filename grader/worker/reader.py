@@ -92,7 +92,7 @@ class Reader:
         self.lock = threading.RLock()
 
     def ask(self, question: str, kind: type[Found], data: bytes, **given: Any) -> tuple[Found, str]:
-        """Return the answer to a question of `grader.reading.answers`, and a source that comes with it.
+        """Return the answer to a question of `grader.reading.lookups`, and a source that comes with it.
         Raises Refused, `unread` if the text could not be read within the limits."""
         header = msgspec.json.encode({"ask": question, "given": given, "seconds": SECONDS})
         with self.lock:

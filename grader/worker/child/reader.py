@@ -9,16 +9,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from grader.reading.answers import answered
+from grader.reading.answers import OF_A_SUBMISSION, Questions, answered
 from grader.worker.child.sandbox import apply
 from grader.worker.protocol.channel import Channel, ChannelClosed
 from grader.worker.protocol.system_calls import die_with_parent
 from grader.worker.protocol.terms import read_terms
 
 
-def answer(channel: Channel, header: bytes, body: bytearray, nonce: int) -> None:
-    """Answer one question."""
-    reply, source = answered(header, bytes(body), ending_after)
+def answer(
+    channel: Channel, header: bytes, body: bytearray, nonce: int, questions: Questions = OF_A_SUBMISSION
+) -> None:
+    """Answer one of the questions."""
+    reply, source = answered(header, bytes(body), ending_after, questions)
     channel.send(reply, [source], nonce)
 
 
@@ -37,6 +39,8 @@ def ending_after(seconds: float) -> Iterator[None]:
 
 def main() -> None:
     """Start a reader, whose argument is its terms."""
+    from grader.reading.lookups import QUESTIONS  # a worker imports this module and needs none of them
+
     terms = read_terms(sys.argv[1].encode())
     die_with_parent()
     apply.prepare(terms.layers)
@@ -47,6 +51,6 @@ def main() -> None:
     apply.lock_in(terms)
     try:
         while True:
-            answer(channel, *channel.receive())
+            answer(channel, *channel.receive(), QUESTIONS)
     except ChannelClosed:
         return
