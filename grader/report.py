@@ -43,7 +43,7 @@ class Limit:
 Name = Annotated[str, Limit(80)]
 Label = Annotated[str, Limit(40)]
 Title = Annotated[str, Limit(200)]
-Line = Annotated[str, Limit(400)]  # of the submission
+Line = Annotated[str, Limit(400)]  # of the submission, or a fact about one
 Message = Annotated[str, Limit(4_000)]
 Value = Annotated[str, Limit(2_000)]
 
@@ -152,7 +152,7 @@ class Repair:
 
     kind: Name
     place: Place
-    fact: Title = ""
+    fact: Line = ""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ MOST_CHECKS = 4  # whose cases are compared
 LEAST_CASES = 2  # in which a variable has the numbers of a step of the reference
 FACT = (
     "At line {} (`{}`) the numbers are still right; {} is the first after it whose numbers no step of the"
-    " reference has."
+    " reference has. This alone does not make it wrong."
 )
 STEPS, RECORD = "_steps_of_the_grader", "_recorded_by_the_grader"
 RECORDER = f"""

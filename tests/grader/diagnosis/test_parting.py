@@ -44,7 +44,7 @@ def test_the_last_right_line_and_the_first_after_it_are_said():
     assert (found.line, found.fact) == (
         6,
         "At line 4 (`scores`) the numbers are still right; line 6 (`weights`) is the first after it whose"
-        " numbers no step of the reference has.",
+        " numbers no step of the reference has. This alone does not make it wrong.",
     )
     assert "secret" not in found.fact
 
