@@ -18,7 +18,7 @@ from statistics import mean, quantiles
 from dojo_classroom.judge_seekers import JudgeSeeker, judge_seekers
 from dojo_classroom.store import JUDGED, Store
 from dojo_classroom.student_reports import StudentReport
-from dojo_classroom.task import FEWEST_TOKENS, PRELOADED, GraderOptions
+from dojo_classroom.task import FEWEST_TOKENS, PRELOADED, TASK_SECONDS, GraderOptions
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.submission import SubmissionRejected, ask, parse
 from grader.diagnosis.search_options import SearchOptions
@@ -248,8 +248,9 @@ TODO = "TODO: say the symptom, the cause and what to check, and rename the funct
 @contextmanager
 def group_search(options: GraderOptions, source_of: SourceOf) -> Iterator[Search]:
     """Yield a function that searches one file of a group in a process of its own, and returns the group with
-    what it found."""
-    pool = Pool[tuple[str, str], KataReport | None](partial(_open_search, options), 1, preload=PRELOADED)
+    what it found: nothing, if the process was lost or took too long."""
+    opens = partial(_open_search, options)
+    pool = Pool[tuple[str, str], KataReport | None](opens, 1, preload=PRELOADED, seconds=TASK_SECONDS)
 
     def search(group: UnexplainedFiles) -> UnexplainedFiles:
         source = source_of(group.students[0], group.kata)

@@ -5,6 +5,7 @@ import ast
 import pytest
 from click.testing import CliRunner
 
+from dojo_classroom import analytics
 from dojo_classroom.analytics import TODO, WARNING, write_drafts
 from grader.cli.kata import kata
 from grader.course.catalog import CourseError
@@ -38,7 +39,10 @@ def double(x):
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, tiny_course):
     """The output of `kata grade --draft-mistakes`, the class page and the drafts."""
-    folder = tmp_path_factory.mktemp("class")
+    return grade_class(tmp_path_factory.mktemp("class"), tiny_course)
+
+
+def grade_class(folder, tiny_course):
     for student in ("ada", "bob"):
         (folder / "in" / student).mkdir(parents=True)
         (folder / "in" / student / "double.py").write_text(WRONG + f"\n# {student}\n")
@@ -78,3 +82,11 @@ def test_a_draft_that_is_imported_runs_nothing_of_the_student(graded, capsys):
 def test_drafts_that_cannot_be_written_are_one_sentence(tmp_path):
     with pytest.raises(CourseError, match="The drafts cannot be written to"):
         write_drafts(tmp_path / "none" / "drafts.py", [], {})
+
+
+def test_a_search_that_takes_too_long_is_ended_and_the_class_is_graded(tmp_path, tiny_course, monkeypatch):
+    monkeypatch.setattr(analytics, "TASK_SECONDS", 0.0)
+    result, page, drafts = grade_class(tmp_path, tiny_course)
+    assert result.exit_code == 0
+    assert "2 failing files in 1 group no mistake explains yet." in result.output
+    assert "Changing only this spot" not in page + drafts
