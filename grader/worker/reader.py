@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import json
 import os
 import subprocess
 import threading
@@ -94,7 +95,8 @@ class Reader:
     def ask(self, question: str, kind: type[Found], data: bytes, **given: Any) -> tuple[Found, str]:
         """Return the answer to a question of `grader.reading.lookups`, and a source that comes with it.
         Raises Refused, `unread` if the text could not be read within the limits."""
-        header = msgspec.json.encode({"ask": question, "given": given, "seconds": SECONDS})
+        asked = {"ask": question, "given": given, "seconds": SECONDS}
+        header = json.dumps(asked).encode()  # in ASCII: the name of a file may be no UTF-8
         with self.lock:
             began, may_be_innocent = time.monotonic(), self._has_answered
             try:

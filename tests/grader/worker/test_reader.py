@@ -158,6 +158,12 @@ class TestRecord:
         assert refusal(parse, info, "x = 1\0\n", "double.py")[0] is SubmissionRejected
         assert parse(info, RIGHT + "x = '\\ud800'\n", "double.py").begun
 
+    def test_a_name_and_a_typed_text_that_are_no_unicode_are_no_fault_of_ours(self, one):
+        with pytest.raises(Refused, match=r"^a.*\.ipynb is no notebook"):
+            one.ask("katas", object, b"{", label=os.fsdecode(b"a\xff.ipynb"), names=["double"])
+        lines = one.ask("difference", list[str], b"a\n", after="a\nb\ud800\n", most=9)[0]
+        assert [line[:2] for line in lines] == ["@@", " a", "+b"]
+
     def test_a_notebook_is_read_as_its_cell(self, info):
         cell = {"cell_type": "code", "source": f"%%kata double\n{RIGHT}", "metadata": {}}
         found = read(info, json.dumps({"cells": [cell]}).encode(), "a.ipynb", notebook=True)
@@ -272,6 +278,19 @@ def test_a_class_in_which_some_hand_in_hostile_texts_is_graded(tiny_course, tmp_
         points = {row["ID number"]: row["double"] for row in csv.DictReader(file)}
     whole = dict.fromkeys(("ada", "bob", "cid", "dan", "hal"), "10")
     assert points == {**whole, "eve": "0", "fay": "0", "gus": ""}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a file system takes no such name")
+def test_a_notebook_whose_name_is_no_unicode_is_graded(tiny_course, tmp_path):
+    right = (tiny_course.root / "solutions/attention/double/reference.py").read_text()
+    for student, text in (("ada", notebook(f"%%kata double\n{right}")), ("bob", "{")):
+        (tmp_path / "in" / student).mkdir(parents=True)
+        (tmp_path / "in" / student / os.fsdecode(b"n\xff.ipynb")).write_text(text)
+    words = ["grade", tmp_path / "in", "--kata", "double", "--output", tmp_path / "out"]
+    done = CliRunner().invoke(kata, list(map(str, [*words, "--course", tiny_course.root])))
+    assert done.exit_code == 0, done.output
+    assert "note  bob: handed in, not recognised: n\\udcff.ipynb." in done.output
+    assert "\nada,,10," in (tmp_path / "out" / "moodle.csv").read_text()
 
 
 def notebook(source):
