@@ -51,10 +51,11 @@ unverified_option = click.option(
 def new(place: str, *, new_track: bool, course: Path | None, **options: Any) -> None:
     """Create a kata: write drafts of its files. Asks for options that are missing."""
     from dojo_authoring.scaffold import writer
+    from dojo_authoring.scaffold.prompts import complete_draft
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track=new_track)
-    draft = writer.complete_draft(track, name, **options)
+    draft = complete_draft(track, name, **options)
     for path in writer.write_kata(root, draft):
         click.echo(f"wrote {path}")
     where = f" --course {course}" if course else ""

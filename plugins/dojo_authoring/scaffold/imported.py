@@ -9,8 +9,10 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from dojo_authoring.scaffold import signatures, writer
-from dojo_authoring.scaffold.signatures import SNIPPETS, Draft, read_signatures
+from dojo_authoring.scaffold import writer
+from dojo_authoring.scaffold.declaration import declaration_of
+from dojo_authoring.scaffold.draft import SNIPPETS, Draft
+from dojo_authoring.scaffold.signatures import read_signatures
 from dojo_authoring.verify.katas import verify_kata
 from grader.course.catalog import Course
 from grader.course.files import message_of
@@ -64,7 +66,7 @@ def write_imported_kata(root: Path, track: str, name: str, exercise: ImportedExe
     solutions = f"solutions/{track}/{name}"
     files = {
         f"{solutions}/reference.py": f'"""{draft.source}."""\n\n{exercise.reference}',
-        f"{writer.FOLDER}/{track}/test_{name}.py": signatures.declaration(draft, cases=recorded),
+        f"{writer.FOLDER}/{track}/test_{name}.py": declaration_of(draft, cases=recorded),
         f"exercises/{track}/{name}.py": _stub(draft, exercise),
     }
     files |= {f"{solutions}/mistakes.py": exercise.mistakes} if exercise.mistakes else {}

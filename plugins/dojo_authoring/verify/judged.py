@@ -40,7 +40,7 @@ from grader.worker.protocol.codec import Malformed
 from grader.worker.student import Student
 
 #: The packages and modules that decide how an answer is judged. What was judged is void once one of them
-#: changes. `tests/grader/test_recording.py` compares the list with what judging imports.
+#: changes. `tests/plugins/authoring/test_judged.py` compares the list with what judging imports.
 JUDGING = (
     "__init__.py",
     "answer_keys",
@@ -68,7 +68,7 @@ JUDGING = (
 )
 
 #: The modules beside this one that decide it too.
-RECORDING = ("judged.py", "katas.py", "trivial.py")
+RECORDING = ("judged.py", "katas.py", "laws.py", "mistakes.py", "random_draws.py", "trivial.py")
 
 MOST_PASSED = 256  # judgements without a fault that are kept of a kata
 

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from dojo_authoring.verify import katas
 from dojo_authoring.verify.judged import JudgedMistake, Records, judge_mistake
-from dojo_authoring.verify.katas import MistakeOutcome
+from dojo_authoring.verify.mistakes import MistakeOutcome, outcome_of, outcomes
 from grader.cases.generation import SEED
 from grader.checks.context import PreparedKata
 from grader.checks.runner import CheckAborted
@@ -126,7 +125,7 @@ def judge_on_device(course: Course, info: KataInfo, device: str, isolation: str 
 def _on_cpu(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
     """Return the outcomes of all mistakes on the CPU. The grader then matches against their answers."""
     records = Records(course, prepared.info, SEED)
-    found = katas.outcomes(course, grader, prepared, records, redraws=False)
+    found = outcomes(course, grader, prepared, records, redraws=False)
     records.save()
     return found
 
@@ -177,7 +176,7 @@ class _SharedWorker:
             return self.judge(outcome) if is_used else f"no verdict: {error}"
         self._note_peak(student)
         assert isinstance(judged, JudgedMistake)  # all checks were run
-        return _verdict(katas.outcome_of(judged, self.grader.matcher(self.prepared)))
+        return _verdict(outcome_of(judged, self.grader.matcher(self.prepared)))
 
     def _student(self, outcome: MistakeOutcome) -> RemoteStudent:
         """Return the mistake, loaded into the worker. Raises WorkerLost, SubmissionFailed."""

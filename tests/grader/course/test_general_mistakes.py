@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dojo_authoring.verify.judged import Records, judge_mistakes
-from dojo_authoring.verify.katas import differs_in_a_worker, outcomes
+from dojo_authoring.verify.mistakes import differs_in_a_worker, outcomes
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.course.known_solutions import KnownSolutions

@@ -214,6 +214,7 @@ def test_all_that_judging_imports_is_listed():
 #: What `kata verify` imports and runs again at every call.
 ANEW = {
     "dojo_authoring/parallel",
+    "dojo_authoring/verify/mistake_table",
     "dojo_authoring/verify/static_checks",
     "dojo_authoring/verify/time_limit",
 }

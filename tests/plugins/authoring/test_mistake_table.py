@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dojo_authoring.verify.katas import MistakeOutcome, medians, mistake_table, verify_course
+from dojo_authoring.verify.katas import verify_course
+from dojo_authoring.verify.mistake_table import medians, mistake_table
+from dojo_authoring.verify.mistakes import MistakeOutcome
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.course.mistake_edits import read_edits

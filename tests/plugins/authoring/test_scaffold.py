@@ -8,8 +8,10 @@ from click.testing import CliRunner
 
 from dojo_authoring.feedback import feedback
 from dojo_authoring.overview import overview
-from dojo_authoring.scaffold.signatures import Draft, read_signatures
-from dojo_authoring.scaffold.writer import with_kata, write_kata
+from dojo_authoring.scaffold.draft import Draft
+from dojo_authoring.scaffold.signatures import read_signatures
+from dojo_authoring.scaffold.syllabus_entry import with_kata
+from dojo_authoring.scaffold.writer import write_kata
 from dojo_authoring.verify import static_checks
 from dojo_authoring.verify.katas import verify_course
 from dojo_authoring.verify.seeds import verify_right_answers

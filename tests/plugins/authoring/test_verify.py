@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from dojo_authoring.overview import overview
 from dojo_authoring.verify import static_checks
-from dojo_authoring.verify.katas import KataVerification, OtherDraws, verify_course
+from dojo_authoring.verify.katas import KataVerification, verify_course
+from dojo_authoring.verify.random_draws import OtherDraws
 from dojo_authoring.verify.seeds import verify_right_answers
 from dojo_authoring.verify.static_checks import record_path, verification, write_record
 from grader.answer_keys.file import KeyUnusable, open_keyring
