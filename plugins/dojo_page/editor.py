@@ -17,6 +17,7 @@ from grader.course.files import Folder, NotReadable, read_file
 from grader.errors import reason_of
 from grader.formats import account
 from grader.report import KataReport, Place
+from grader.texts.escaping import sound
 
 LONGEST_TEXT = (
     1 << 17
@@ -210,7 +211,7 @@ class Editor(ui.codemirror):
         self._call("markText", text, decorations(text, marks), tooltips(marks))
 
     def _take(self, event: GenericEventArguments) -> None:
-        self.text = str(event.args)[:LONGEST_TEXT]
+        self.text = sound(str(event.args))[:LONGEST_TEXT]
         if self._on_text:
             self._on_text(self.text)
 

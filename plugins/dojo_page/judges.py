@@ -30,6 +30,7 @@ from dojo_page.messages import (
 )
 from dojo_show.speech import Wish
 from grader.processes.ending import WAIT_SECONDS, ending
+from grader.texts.escaping import sound
 from grader.worker.protocol.channel import CHUNK, ChannelClosed, Frames
 from grader.worker.protocol.codec import Malformed
 
@@ -122,7 +123,7 @@ async def end(process: asyncio.subprocess.Process, wait: float = WAIT_SECONDS) -
 
 
 class Judges:
-    """The judges of a course, by library."""
+    """The judges of a course, by library. What is typed may hold half a character, which no message can."""
 
     def __init__(self, terms: JudgeTerms) -> None:
         self.terms, self._numbers = terms, itertools.count(1)
@@ -130,7 +131,7 @@ class Judges:
         self._speaker = JudgeProcess(terms, speaks=True)
 
     def grade(self, library: str, kata: str, text: str | None = None) -> AsyncGenerator[Answer, None]:
-        return self._judge(library).ask(Grade(next(self._numbers), kata, text))
+        return self._judge(library).ask(Grade(next(self._numbers), kata, text and sound(text)))
 
     async def verdicts(
         self, library: str, kata: str, typed_at: float, text: str | None = None
@@ -155,15 +156,17 @@ class Judges:
     def run(
         self, library: str, kata: str, lines: str, text: str | None = None
     ) -> AsyncGenerator[Answer, None]:
-        return self._judge(library).ask(Try(next(self._numbers), kata, lines, text))
+        typed = sound(lines), text and sound(text)
+        return self._judge(library).ask(Try(next(self._numbers), kata, *typed))
 
     def break_line(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Break(next(self._numbers), kata))
 
     def mend(self, library: str, kata: str, source: str) -> AsyncGenerator[Answer, None]:
-        return self._judge(library).ask(Mend(next(self._numbers), kata, source))
+        return self._judge(library).ask(Mend(next(self._numbers), kata, sound(source)))
 
     def speak(self, wish: Wish, *, mine: bool) -> AsyncGenerator[Answer, None]:
+        wish = msgspec.structs.replace(wish, prompt=sound(wish.prompt))
         return self._speaker.ask(Speak(next(self._numbers), wish, mine))
 
     def stop(self, library: str) -> None:

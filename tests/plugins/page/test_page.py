@@ -681,6 +681,24 @@ def test_a_judge_that_is_killed_is_started_again(tiny_course):
 
 
 @pytest.mark.slow
+def test_half_a_character_that_is_typed_is_judged_as_another_one(tiny_course):
+    """A browser, an editor and an assistant can send one: half of a pair, which UTF-8 has no bytes for."""
+    right = (tiny_course.root / "solutions/attention/double/reference.py").read_text()
+
+    async def work():
+        judges = Judges(JudgeTerms(str(tiny_course.root), str(tiny_course.exercises), "numpy"))
+        async with aclosing(judges.grade("numpy", "double", f"{right}# \ud800\n")) as answers:
+            assert [answer async for answer in answers][-1].report.status == "passed"
+        async with aclosing(
+            judges.run("numpy", "double", "print('\ud800')", f"{right}# \ud800\n")
+        ) as answers:
+            assert [answer async for answer in answers][-1].printed == "?\n"
+        await judges.end()
+
+    asyncio.run(work())
+
+
+@pytest.mark.slow
 def test_a_judge_that_does_not_end_with_its_input_is_ended(tiny_course):
     async def work():
         command = [sys.executable, "-c", "print(flush=True); import time; time.sleep(60)"]
