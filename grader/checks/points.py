@@ -70,13 +70,15 @@ def points_of(
 def share_of(cases: Sequence[Case], count: Callable[[Sequence[Case]], float]) -> float:
     """Return which share of cases counts, from 0 to 1, where `count` returns that of some of them. It is the
     share of the cases that all seeds have, so that points do not hang on the seed; but at most BY_CHANCE
-    above that of the seed's own cases, so that a table of the answers to the former gains no more."""
+    above that of the seed's own cases, and less where it is so far above that a table of the answers to the
+    former must be the reason."""
     shared, own = halves(cases)
     if not shared or not own:
         return count(cases)
     of_own = count(own)
-    error = math.sqrt(of_own * max(1 - of_own, 0) * (1 / len(shared) + 1 / len(own)))
-    return min(count(shared), of_own + BY_CHANCE * error)
+    above = count(shared) - of_own
+    by_chance = BY_CHANCE * math.sqrt(of_own * max(1 - of_own, 0) * (1 / len(shared) + 1 / len(own)))
+    return of_own + (above if above < 0 else max(0.0, min(above, by_chance, 3 * by_chance - above)))
 
 
 def halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:

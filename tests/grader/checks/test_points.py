@@ -184,6 +184,12 @@ def test_a_table_gains_little_however_many_answers_it_has(size):
     assert share_of_right(cases, table | {1, 3}) <= 0.2 + 1.5 * 0.18
 
 
+def test_a_table_of_all_answers_gains_nothing_beside_an_answer_that_is_seldom_right():
+    cases = cases_at(*range(80))
+    assert share_of_right(cases, {*range(0, 80, 2), 1, 3}) == 0.05
+    assert share_of_right(cases, {*range(0, 80, 4), 1, 3}) == 0.05  # of half of them
+
+
 def test_a_check_that_has_one_sort_of_cases_counts_them_all():
     assert share_of_right(cases_at(1, 3, 5, 7), {3}) == 0.25
     assert share_of_right(cases_at(2, 4), {4}) == 0.5
