@@ -21,7 +21,7 @@ from repair import MOST_TRIED, Row, changed_lines, measure
 from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.submission import SubmissionRejected, parse
-from grader.diagnosis import repair
+from grader.diagnosis import trial
 from grader.edits import state_operators
 from grader.edits.walk import spots
 from grader.grading.grader import Grader
@@ -229,7 +229,7 @@ def constants(most: int) -> None:
 
 def main() -> None:
     """Measure the locators, or with `--constants` the message about a float32."""
-    repair.WALL_FACTOR = 50  # other programs may run beside this one
+    trial.WALL_FACTOR = 50  # other programs may run beside this one
     if "--constants" in sys.argv:
         constants(int((sys.argv[2:] or [CHANGES])[0]))
     else:

@@ -26,7 +26,7 @@ from dojo_authoring.mutation.strength import mutants
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import SubmissionRejected, parse
-from grader.diagnosis import repair
+from grader.diagnosis import trial
 from grader.diagnosis.search_options import SearchOptions
 from grader.formats import html, terminal
 from grader.grading.grader import Grader
@@ -174,7 +174,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
     course = open_course(None)
     infos = infos_of(course, sys.argv[2:] or list(KATAS))
-    repair.WALL_FACTOR = 50  # other programs may run beside this one
+    trial.WALL_FACTOR = 50  # other programs may run beside this one
     grader, source = open_grader(course, infos)
     with closing(source):
         print(HEAD)

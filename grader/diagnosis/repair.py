@@ -3,19 +3,13 @@
 The candidates are untrusted like the submission. A worker gets many of them at once, each with a failing
 call, and answers in turn; the grader compares the answers. A candidate that agrees is judged by all checks
 in a fresh worker.
-
-Say where a result gets another dtype, where an argument is changed and where a call keeps something for
-later ones, proved by runs of the submission.
-
-None of them needs the reference, so they work with an answer key.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,276 +22,37 @@ from grader.checks.builtin import leaves_arguments_unchanged
 from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
 from grader.course.files import read
-from grader.course.submission import Submission, forbidden_names
+from grader.course.submission import Submission
 from grader.diagnosis.hidden import HiddenMistakes, Mend, hidden_mistakes, keeps_numbers, raising
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.parting import parting_place
+from grader.diagnosis.proved_places import (
+    Label,
+    Undone,
+    changing_line,
+    keeping,
+    keeping_places,
+    traced,
+    widening_place,
+)
 from grader.diagnosis.search_options import SearchOptions
+from grader.diagnosis.trial import Clock, Trial
 from grader.edits.candidates import CallTrace, EditPlace, Sources, place_of_edit, ranked
-from grader.edits.context import name_of
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.reading.rules import first_use
-from grader.values.arrays import dtype_name, float_dtype, leaves
 from grader.worker.batches import TOGETHER, run_together
 from grader.worker.calls import CaseFailed
-from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
+from grader.worker.client import Outdated, WorkerLost
 from grader.worker.fork_server import WorkerFactory
-from grader.worker.process import Process
-from grader.worker.protocol.messages import CallFunction, Outcome, Request
+from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
 
-CHANGES = "This line changes in place what the caller has passed."
-MOST_ALONE = 4  # variables that are put back one by one
-NAMING = ("id", "arg", "attr", "name")  # fields of a syntax tree that hold names
-CAST = "_cast_by_the_grader"  # the function that the instrumented source calls
-HELPER = """
-def {name}(value):
-    if str(getattr(value, "dtype", "")).removeprefix("torch.") != {have!r}:
-        return value
-    if hasattr(value, "astype"):
-        return value.astype({expected!r})
-    return value.to(getattr(__import__("torch"), {expected!r}))
-"""
-
-
-#: What a line has changed for later calls, by the kind of the variable.
-KEPT = {
-    "global": "This line changes the global `{name}`, and later calls depend on it.",
-    "default": "This line changes the default value of `{name}`, which all calls share.",
-    "attribute": "This line changes the attribute `{name}`, and later calls depend on it.",
-    "closure": "This line changes the variable `{name}` of an outer function, and later calls depend on it.",
-    "results": "This keeps the results of `{name}`, and a later call gets one that is not its own.",
-    "random": "This line draws random numbers, so that the next call draws others.",
-    "gradients": "This line switches gradients on or off, and leaves them so for the caller.",
-    "dtype": "This line changes PyTorch's default dtype, and later calls depend on it.",
-}
-NAMELESS = "This line changes a value that outlives the call, and later calls depend on it."
-Label = tuple[str, str]  # the kind of a variable, and its name
-
-
-class Traced(Student):
-    """A submission whose calls are traced, on the CPU; see `Outcome.trace`. One that raises returns None."""
-
-    def __init__(self, student: Student) -> None:
-        super().__init__()
-        self._student, self.lines = student, set[int]()
-        self.changed = 0  # the first line after which an argument of a call differs
-        self.kept: dict[Label, int] = {}  # such lines of variables that outlive a call
-
-    def perform(self, request: Request) -> Outcome:
-        if isinstance(request, CallFunction):
-            measure = request.options.measure if request.options.measure in ("flops", "tensors") else ""
-            request.options = replace(request.options, trace=True, measure=measure)
-        outcome = self._student.perform(request)
-        if trace := outcome.trace:
-            self.lines |= set(trace["lines"])
-            self.changed = self.changed or trace["changed"]
-            for kind, name, line in trace["kept"]:
-                self.kept[kind, name] = self.kept.get((kind, name)) or line
-        return outcome
-
-
-class Undone(Student):
-    """A submission, each of whose calls puts back what it has changed of some variables."""
-
-    def __init__(self, student: Student, labels: list[Label]) -> None:
-        super().__init__()
-        self._student, self._labels = student, labels
-
-    def perform(self, request: Request) -> Outcome:
-        if isinstance(request, CallFunction):
-            request.options = replace(request.options, undo=tuple(self._labels))
-        return self._student.perform(request)
-
-
-def traced(context: CheckContext, check: Check, case: Case) -> Traced:
-    """Judge a case and return what its calls have run and changed. Raises CheckAborted."""
-    student = Traced(context.student)
-    judge_case(check, context, case, student)
-    return student
-
-
-def keeping(kept: dict[Label, int], passes: Callable[[list[Label]], bool]) -> list[Label]:
-    """Return the variable whose change makes the checks fail, or all of them if none is enough alone.
-
-    `passes` returns whether the checks pass if each call puts back some variables.
-    """
-    alone = [[label] for label in list(kept)[:MOST_ALONE]]
-    together = [list(kept)] if len(kept) > 1 else []
-    return next(filter(passes, [*alone, *together]), [])
-
-
-def keeping_places(source: str, kept: dict[Label, int]) -> list[EditPlace]:
-    """Return the lines that change variables for later calls, with the names that the source has."""
-    words = {getattr(node, part, None) for node in ast.walk(ast.parse(source)) for part in NAMING}
-    facts: dict[int, str] = {}
-    for (kind, name), line in kept.items():
-        fact = KEPT.get(name if kind == "mode" else kind, NAMELESS)
-        is_own = name in words or "{name}" not in fact  # a worker can send any name
-        facts[line] = fact.format(name=name) if is_own else NAMELESS
-    return [EditPlace(line, None, "state", fact) for line, fact in facts.items() if line]
-
-
-def changing_line(context: CheckContext, check: Check, case: Case) -> EditPlace | None:
-    """Return the first line after which an argument of a call differs. Raises CheckAborted."""
-    line = traced(context, check, case).changed
-    return EditPlace(line, None, "an argument", CHANGES) if line else None
-
-
-def widening_place(
-    source: str, context: CheckContext, case: Case, keeps: Callable[[str], bool]
-) -> EditPlace | None:
-    """Return the expression that brings a wrong dtype into the result.
-
-    `keeps` returns whether a source has the right dtype. The first expressions are cast in the order in which
-    they run, as few as give the result its dtype: the last of them brings the wrong one.
-    """
-    expected = leaves(context.expected(case).native)
-    pairs = zip(
-        map(dtype_name, leaves(context.observe(case).observed)), map(dtype_name, expected), strict=False
-    )
-    have, wanted = next(((have, wanted) for have, wanted in pairs if have != wanted), ("", ""))
-    found = _Casts(0)
-    found.visit(ast.parse(source))
-    low, high = 0, len(found.sites)
-    if not have or not keeps(_with_casts(source, high, have, wanted)):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if keeps(_with_casts(source, middle, have, wanted)) else (middle, high)
-    site = found.sites[high - 1]
-    ends_here = site.end_lineno == site.lineno
-    columns = (site.col_offset, site.end_col_offset or 0) if ends_here else None
-    given = float_dtype(case.arguments)
-    this = f"For {given} arguments this" if given == wanted else "This"
-    fact = f"{this} is {have}, and so is the result, which should be {wanted}."
-    return EditPlace(site.lineno, columns, "a dtype", fact)
-
-
-def _with_casts(source: str, most: int, have: str, expected: str) -> str:
-    """Return the source with a cast around its first expressions, `most` in all."""
-    tree = _Casts(most).visit(ast.parse(source))
-    at = sum(1 for _ in _leading(tree))
-    tree.body[at:at] = ast.parse(HELPER.format(name=CAST, have=have, expected=expected)).body
-    return ast.unparse(ast.fix_missing_locations(tree))
-
-
-def _leading(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the docstring and the imports from `__future__`, which stay first."""
-    for node in tree.body:
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not is_text and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
-            return
-        yield node
-
-
-class _Casts(ast.NodeTransformer):
-    """Puts a cast around the first expressions that can hold an array, inner ones first. A function or a
-    method comes where it is first called, as the numbers go."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.sites: list[ast.expr] = []
-        self._later: dict[str, ast.FunctionDef] = {}  # functions that others call, until they come
-
-    def visit_Module(self, tree: ast.Module) -> ast.Module:
-        inside = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-        calls = [(one, node) for one in inside for node in ast.walk(one) if isinstance(node, ast.Call)]
-        called = {name for one, call in calls if (name := _called(call)) != one.name}
-        self._later = {node.name: node for node in inside if node.name in called}
-        tree.body = [self.visit(node) for node in tree.body]
-        while self._later:  # what calls only each other
-            self._visit_function(next(iter(self._later)))
-        return tree
-
-    def _visit_function(self, name: str) -> None:
-        if node := self._later.pop(name, None):
-            self.visit(node)
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.Module):
-            return self.visit_Module(node)
-        if isinstance(node, ast.JoinedStr | ast.arguments | ast.pattern):
-            return node
-        if isinstance(node, ast.FunctionDef) and self._later.get(node.name) is node:
-            return node
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            node.body = [self.visit(part) for part in node.body]
-            return node
-        if isinstance(node, ast.AnnAssign):
-            node.value = node.value and self.visit(node.value)
-            return node
-        if isinstance(node, ast.Call):
-            return self._cast(self._call(node))
-        self.generic_visit(node)
-        is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-        kinds = ast.BinOp | ast.UnaryOp | ast.Name | ast.Attribute | ast.Subscript | ast.IfExp
-        return self._cast(node) if is_read and isinstance(node, kinds) else node
-
-    def _call(self, node: ast.Call) -> ast.Call:
-        """Visit a call, but not the name of its function."""
-        called = _called(node)
-        if isinstance(node.func, ast.Attribute):
-            node.func.value = self.visit(node.func.value)
-        node.args = [self.visit(arg) for arg in node.args]
-        for keyword in node.keywords:
-            keyword.value = self.visit(keyword.value)
-        self._visit_function(called)
-        return node
-
-    def _cast(self, node: ast.expr) -> ast.expr:
-        self.sites.append(node)
-        if len(self.sites) > self.most:
-            return node
-        call = ast.Call(ast.Name(CAST, ast.Load()), [node], [])
-        return ast.copy_location(call, node)
-
-
-def _called(node: ast.Call) -> str:
-    """Return the name of the function or of the object's own method that is called; "" for others."""
-    is_own = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self"
-    return name_of(node) if is_own or isinstance(node.func, ast.Name) else ""
-
-
-WALL_FACTOR = 2  # wall time of a search, as a multiple of its CPU time
-CALL_SECONDS = 0.25  # CPU time of one call of a candidate
-START_SECONDS = 10.0
 UNBOUND = re.compile(r"raised (?:NameError|UnboundLocalError): [^']*'(\w+)'")
 MOST_PLACES = 3
 MOST_GOALS = 4  # failing checks with which the goals begin, the cases that a candidate has to pass first
 LONGER = 1.0  # how much longer to look for other places, as a share of the time until the first was tried
 AT_LEAST = 0.15  # seconds to look for other places
-
-
-class Clock:
-    """The CPU time of this process and the workers of one search, and its wall time."""
-
-    def __init__(self, options: SearchOptions) -> None:
-        self.options = options
-        self.processes: list[Process] = []  # the workers that are running
-        self._began, self._wall, self._workers = time.process_time(), time.monotonic(), 0.0
-        self.limit = options.seconds
-
-    @property
-    def spent(self) -> float:
-        running = sum(process.usage().cpu for process in self.processes)
-        return time.process_time() - self._began + self._workers + running
-
-    def is_over(self) -> bool:
-        """Return whether the search has to end now."""
-        late = time.monotonic() - self._wall > WALL_FACTOR * self.options.seconds
-        return late or self.spent > self.limit or self.options.is_outdated()
-
-    def begin_again(self) -> None:
-        """Give the search its time once more."""
-        self.limit, self._wall = self.spent + self.options.seconds, time.monotonic()
-
-    def stop(self, process: Process) -> None:
-        """Kill a worker, and keep its CPU time."""
-        self._workers += process.usage().cpu
-        self.processes.remove(process)
-        process.kill()
 
 
 @dataclass(frozen=True)
@@ -322,47 +77,6 @@ class CandidateStudent(Student):
 
 class SearchEnded(Exception):
     """No worker can be started, or the submission itself does not load, so there is nothing to search."""
-
-
-class Trial:
-    """A worker that has loaded a source, and loads candidates. Raises SubmissionFailed, WorkerLost."""
-
-    def __init__(
-        self,
-        prepared: PreparedKata,
-        submission: Submission,
-        factory: WorkerFactory,
-        device: str,
-        clock: Clock,
-        source: str,
-    ) -> None:
-        self.prepared, self.submission, self.clock = prepared, submission, clock
-        self.process = factory.start(device)
-        clock.processes.append(self.process)
-        budget = Budget(is_outdated=clock.is_over)
-        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, submission.exchange)
-        try:
-            self.student.greeting(START_SECONDS)
-            self.context = self.load(source)
-        except BaseException:
-            self.close()
-            raise
-
-    def load(self, source: str) -> CheckContext:
-        """Load a candidate. Raises SubmissionFailed, WorkerLost."""
-        kata = self.prepared.kata
-        self.student.load(
-            kata.name,
-            CALL_SECONDS,
-            filename=self.submission.filename,
-            source=source,
-            entry_points=list(kata.entry_points),
-            forbidden=forbidden_names(kata),
-        )
-        return CheckContext(kata, self.prepared.oracle, self.student)
-
-    def close(self) -> None:
-        self.clock.stop(self.process)
 
 
 class LostBy(Exception):

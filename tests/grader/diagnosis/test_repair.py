@@ -8,9 +8,10 @@ from itertools import islice
 import pytest
 
 from grader.course.submission import parse
-from grader.diagnosis import repair
-from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch
+from grader.diagnosis import repair, trial
+from grader.diagnosis.repair import Candidate, CandidateStudent, RepairSearch
 from grader.diagnosis.search_options import SearchOptions
+from grader.diagnosis.trial import Clock
 from grader.edits.candidates import CallTrace, Sources, distances, place_of_edit, ranked
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
@@ -696,7 +697,7 @@ def test_a_submission_that_does_not_load_ends_the_search_and_leaves_no_worker(
 
     start = type(numpy_source).start
     monkeypatch.setattr(type(numpy_source), "start", lambda *a: started.append(start(*a)) or started[-1])
-    monkeypatch.setattr(repair.RemoteStudent, "load", refuse)
+    monkeypatch.setattr(trial.RemoteStudent, "load", refuse)
     assert graded.locate(SearchOptions()).report.repairs == ()
     assert len(started) == 1
     assert all(process.ended for process in started)
