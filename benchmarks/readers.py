@@ -21,7 +21,7 @@ from dojo_classroom import platform_filenames as names
 from grader.course.files import safe_parts
 from grader.reading.source import LARGEST_NOTEBOOK, MAX_BYTES, Refused, source_text
 from grader.texts.escaping import harmless
-from grader.worker.reader import SECONDS, Reader
+from grader.worker.reader import Reader
 
 KATA = {
     **{"name": "double", "library": "numpy", "libraries": ["numpy", "torch"], "entry_points": ["double"]},
@@ -132,9 +132,9 @@ class Row:
     outcome: str
 
 
-def cpu() -> float:
-    """Return the CPU seconds of this process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
+def cpu(who: int = resource.RUSAGE_SELF) -> float:
+    """Return the CPU seconds of this process, or of its children that have ended."""
+    used = resource.getrusage(who)
     return used.ru_utime + used.ru_stime
 
 
@@ -151,15 +151,14 @@ def asked(reader: Reader, name: str, question: str, data: bytes, given: dict[str
     reader.close()
     reader.ask("blank", bool, b"")
     pid = reader.child._popen.pid  # type: ignore[union-attr]
-    began, wall = of_process(pid), time.monotonic()
+    began, of_others = of_process(pid), cpu(resource.RUSAGE_CHILDREN)
     try:
         reader.ask(question, Any, data, **given)
         outcome = "read"
     except Refused as refused:
         outcome = "could not be judged" if refused.unread else "refused"
-    used, took = of_process(pid) - began, time.monotonic() - wall
-    ended = min(took, SECONDS)  # of a reader that is gone nobody knows the CPU time
-    return Row(f"{question}: {name}", used if used > 0 else ended, outcome)
+    used = of_process(pid) or cpu(resource.RUSAGE_CHILDREN) - of_others
+    return Row(f"{question}: {name}", used - began, outcome)
 
 
 def rows(part: str) -> Iterator[Row]:
