@@ -34,7 +34,7 @@ COMPUTING = ast.BinOp | ast.Compare | ast.BoolOp | ast.IfExp
 
 
 @dataclass(frozen=True)
-class Mend:
+class LineMend:
     """A submission with one edit that keeps all numbers and stops an exception, and the goals that it fails,
     without exceptions."""
 
@@ -81,7 +81,7 @@ def raising(results: Iterable[CheckResult]) -> set[tuple[str, int]]:
 
 
 def hidden_mistakes(
-    mends: Iterable[Mend],
+    mends: Iterable[LineMend],
     matcher: MistakeMatcher,
     own: Sequence[CheckResult],
     judged: Callable[[str], Sequence[CheckResult] | None],
@@ -108,7 +108,7 @@ def hidden_mistakes(
     return fewest[0] if len({one.names for one in fewest}) == 1 else None
 
 
-def _may_be_named(mend: Mend, matcher: MistakeMatcher, own: Sequence[CheckResult]) -> bool:
+def _may_be_named(mend: LineMend, matcher: MistakeMatcher, own: Sequence[CheckResult]) -> bool:
     """Return whether some mistake answers each goal that the changed submission fails as it does, after as
     many calls as the submission has made."""
     checks = {result.check.name: result.check for result in own}

@@ -23,7 +23,7 @@ from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
 from grader.course.files import read
 from grader.course.submission import Submission
-from grader.diagnosis.hidden import HiddenMistakes, Mend, hidden_mistakes, keeps_numbers, raising
+from grader.diagnosis.hidden import HiddenMistakes, LineMend, hidden_mistakes, keeps_numbers, raising
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.parting import parting_place
 from grader.diagnosis.proved_places import (
@@ -109,7 +109,7 @@ class RepairSearch:
         raised = raising(self.failing)
         goals = (goal for result in few for goal in _goals(result))
         self.goals = sorted(goals, key=lambda goal: (goal.name, goal.cases[0].index) not in raised)
-        self.raises, self.mends = bool(raised), list[Mend]()  # candidates that stop the exceptions
+        self.raises, self.mends = bool(raised), list[LineMend]()  # candidates that stop the exceptions
         self.clock = Clock(options)
         self.trial: Trial | None = None
         self.judged = 0  # candidates
@@ -206,7 +206,7 @@ class RepairSearch:
                         self._add(place, spent)
                     else:
                         if self._may_mend(candidate):
-                            self.mends.append(Mend(candidate.edit, candidate.source, ()))
+                            self.mends.append(LineMend(candidate.edit, candidate.source, ()))
                         passing = self._passing(passing)  # there are more goals now
                 if len(self.places) == MOST_PLACES:
                     return
@@ -254,7 +254,7 @@ class RepairSearch:
         except CheckAborted:
             raise LostBy(candidate) from None
         if failed:
-            self.mends.append(Mend(candidate.edit, candidate.source, failed))
+            self.mends.append(LineMend(candidate.edit, candidate.source, failed))
         return not failed
 
     def _may_mend(self, candidate: Candidate) -> bool:

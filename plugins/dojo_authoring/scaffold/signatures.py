@@ -14,7 +14,7 @@ from typing import Literal
 from grader.course.catalog import CourseError
 
 Kind = Literal["array", "integers", "mask", "int", "float", "bool", "str", "list", "rng", "other"]
-KINDS: dict[str, Kind] = {"int": "int", "float": "float", "bool": "bool", "str": "str"}
+PARAMETER_KINDS: dict[str, Kind] = {"int": "int", "float": "float", "bool": "bool", "str": "str"}
 ARRAYS: dict[str, Kind] = {"int": "integers", "float": "array", "bool": "mask"}
 LIST = re.compile(r"list\[(int|float|bool|str)\]")
 ANY_ARRAY = re.compile(r"ndarray|Tensor|Array")
@@ -64,7 +64,7 @@ class Callee:
     @property
     def returns_floats(self) -> bool:
         """False if the result is known to hold truth values or integers, by its annotation or by its name."""
-        said = _axes(self.result.strip("'\""))[0] if self.axes else KINDS.get(self.result)
+        said = _axes(self.result.strip("'\""))[0] if self.axes else PARAMETER_KINDS.get(self.result)
         named = "mask" if self.name.startswith(("is_", "has_")) else _kind_of_array(self.name)
         return (said or named or "array") == "array"
 
@@ -168,7 +168,7 @@ def _parameter(argument: ast.arg, default: str | None, *, is_sampler: bool) -> P
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         said = annotation.value.strip()
         kind, axes = _axes(said)
-        if said not in KINDS:
+        if said not in PARAMETER_KINDS:
             return Parameter(name, default, kind or _kind_of_array(name) or "array", None, axes)
     counts = is_sampler and name == "k" and not said  # elsewhere `k` usually means keys
     return Parameter(name, default, "int" if counts else _kind(name, default, said), said)
@@ -189,13 +189,15 @@ def _kind_of_array(name: str) -> Kind | None:
 
 def _kind(name: str, default: str | None, annotation: str | None) -> Kind:
     """Infer the kind of an argument from its annotation, its default, or the conventions for its name."""
-    if annotation in KINDS:
-        return KINDS[annotation]
+    if annotation in PARAMETER_KINDS:
+        return PARAMETER_KINDS[annotation]
     if annotation and LIST.fullmatch(annotation):
         return "list"
     if default is not None:
         return (
-            KINDS.get(type(ast.literal_eval(default)).__name__, "other") if _is_literal(default) else "other"
+            PARAMETER_KINDS.get(type(ast.literal_eval(default)).__name__, "other")
+            if _is_literal(default)
+            else "other"
         )
     if name in RNGS:
         return "rng"

@@ -11,7 +11,7 @@ from grader.checks.context import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.course.catalog import Course
 from grader.course.submission import Submission
-from grader.diagnosis.hidden import Mend, hidden_mistakes, keeps_numbers
+from grader.diagnosis.hidden import LineMend, hidden_mistakes, keeps_numbers
 from grader.diagnosis.search_options import SearchOptions
 from grader.edits.walk import Edit
 from grader.formats import account
@@ -142,7 +142,7 @@ def found(left, own=None):
     matcher = SimpleNamespace(mistakes=[], naming=lambda _, source: namings[source])
     before = ast.parse("x", mode="eval").body
     edit = Edit("f", ast.Expr(before), "value", before, ast.parse("x.T", mode="eval").body)
-    mends = [Mend(edit, str(number), ()) for number in range(len(left))]
+    mends = [LineMend(edit, str(number), ()) for number in range(len(left))]
     return hidden_mistakes(mends, matcher, own or failed("error"), judged)
 
 
