@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from dojo_authoring.mutation.strength import mutants
+from dojo_authoring.mutation.mutants import mutants
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import standalone_sources
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from dojo_authoring.mutation.strength import mutants
+from dojo_authoring.mutation.mutants import mutants
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import SubmissionRejected, parse

@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dojo_authoring.mutation.strength import (
-    FILE_NAME,
-    EquivalentMutant,
-    Mutant,
-    MutantRunner,
-    entry_text,
-    read_equivalents,
-    read_rows,
-    total,
-    verify_strength,
-    write_page,
-)
+from dojo_authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_text, read_equivalents
+from dojo_authoring.mutation.mutants import Mutant
+from dojo_authoring.mutation.page import read_rows, total, write_page
+from dojo_authoring.mutation.runner import MutantRunner
+from dojo_authoring.mutation.strength import verify_strength
 from dojo_authoring.verify.judged import recorded_mistakes
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
@@ -56,7 +49,8 @@ CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\
     ],
 )
 def test_the_first_check_that_fails_is_named(runner, body, check):
-    assert runner.caught_by(CHECKED + body, seconds=1.5) == check
+    result = runner.judge(CHECKED + body, seconds=1.5)
+    assert (result and result.check) == check
 
 
 @pytest.mark.slow
@@ -87,7 +81,7 @@ def test_a_right_answer_has_no_result(runner):
 
 
 def test_a_mutant_that_cannot_be_loaded_is_caught(runner):
-    assert runner.caught_by("double = nothing", seconds=5) == "loading"
+    assert runner.judge("double = nothing", seconds=5).check == "loading"
 
 
 def test_a_fork_does_not_change_its_parent():
