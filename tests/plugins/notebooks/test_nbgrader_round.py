@@ -57,7 +57,7 @@ def graded(run):
     exchange.chmod(0o777)  # nbgrader requires an exchange that is writable for all
     run("kata", "notebooks", str(run.folder), "causal_mask", "--hidden-seed", "7", cwd=ROOT)
     run("nbgrader", "generate_assignment", "attention")
-    run("nbgrader", "release_assignment", "attention", f"--ArrayExchange.root={exchange}")
+    run("nbgrader", "release_assignment", "attention", f"--Exchange.root={exchange}")
     [handed_out] = exchange.glob("*/outbound/attention/causal_mask.ipynb")
     for student, code in ANSWERS.items():
         hand_in(run.folder, student, json.loads(handed_out.read_text("utf-8")), code)
