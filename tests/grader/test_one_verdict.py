@@ -23,6 +23,7 @@ from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
+from grader.grading import grader as naming_limit
 from grader.grading.grader import Grader
 from grader.grading.session import open_grader
 from grader.worker.fork_server import WorkerFactories
@@ -186,7 +187,9 @@ def assert_all_equal(found):
 @pytest.mark.every(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KATAS)
-def test_every_answer_has_one_report(shared, keyring, name):
+def test_every_answer_has_one_report(shared, keyring, name, monkeypatch):
+    # what is named at the very end of its time, by the first grader alone or by the others, is no claim
+    monkeypatch.setattr(naming_limit, "NAMING_SECONDS", 2 * naming_limit.NAMING_SECONDS)
     *without_key, with_key = every_way(shared, keyring, name, answers(shared.course, name))
     assert_all_equal(without_key)
     assert_all_equal([without_shown_cases(without_key[0]), without_shown_cases(with_key)])

@@ -49,7 +49,10 @@ def seeded(seed):
     return torch.Generator(device=device).manual_seed(seed)
 
 def seed_the_own(seed):
-    torch.manual_seed(seed)
+    # torch.manual_seed keeps a stack of calls each time, in case a GPU is used later
+    torch.default_generator.manual_seed(seed)
+    if str(device) != "cpu":
+        torch.cuda.manual_seed(seed)
 """
 
 CERTAIN = 50.0  # a logit that leads by so much, after the division, is drawn but for a chance below 1e-20
