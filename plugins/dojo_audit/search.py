@@ -204,8 +204,7 @@ class Pair:
             nonlocal best, deadline, is_shrinking
             if _clock() > deadline or self.doubts > MOST_DOUBTS:
                 return
-            like = TrialGenerator(data.draw, self.group, is_lenient=self.is_lenient, right=self.right)
-            trial = like.generate()
+            trial = Redrawn(data.draw, self.group, is_lenient=self.is_lenient, right=self.right).trial()
             if trial and self.difference(trial) and (is_shrinking or self.is_sure(trial)):
                 if not is_shrinking:
                     is_shrinking, deadline = True, max(deadline, _clock() + self.job["seconds"] / 2)
@@ -394,7 +393,7 @@ def _filled(trial: Trial, run: list[Outcome]) -> Trial:
     return [trial[0], {**trial[1], "sets": {"parameters()": True}}, *trial[2:]]
 
 
-class TrialGenerator:
+class Redrawn:
     """Draws a trial like those that the tests make: of the same kinds, dtypes, ranges and equal sizes."""
 
     def __init__(self, draw: Draw, group: list[Trial], *, is_lenient: bool, right: HomeworkVersion) -> None:
@@ -402,7 +401,7 @@ class TrialGenerator:
         self.sizes: dict[int, int] = {}
         self.scale = 1
 
-    def generate(self) -> Trial:
+    def trial(self) -> Trial:
         """Return a trial with new arguments; [] if they cannot be made."""
         base = self.draw(st.sampled_from(self.group))
         repeats = len(base) == 1 and self.draw(st.integers(0, 3)) == 3
