@@ -126,6 +126,7 @@ def statement(data: bytes) -> tuple[list[tuple[str, int]], str]:
 
 
 def text_of(data: bytes) -> str:
+    """Return the text in a frame. A lone surrogate in it stays as it is."""
     return data.decode("utf-8", "surrogatepass")
 
 

@@ -65,7 +65,7 @@ def fill(data: bytes, *, name: str, value: str) -> tuple[Answer, str]:
 
 
 def draft(data: bytes, *, names: list[str], name: str, todo: str) -> tuple[tuple[str, str], str]:
-    """Return the draft of a mistake, and what is left out."""
+    """Return a wrong answer as the draft of a known mistake, and the statements that are left out."""
     return drafts.draft(parsed(text_of(data), "The file"), names, name, todo), ""
 
 

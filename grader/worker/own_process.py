@@ -13,16 +13,16 @@ import sys
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO, cast
 
 import numpy as np
 
 from grader.reading.answers import QUESTION, answered
-from grader.worker.child.main import Refusal, Worker, refusals
+from grader.worker.child.main import Refusals, Worker
 from grader.worker.fork_server import WorkerFactory
 from grader.worker.process import Process, Usage
-from grader.worker.protocol.channel import OUTPUT_LIMIT, Channel, Flooded, Output
+from grader.worker.protocol.channel import Channel, Output
 
 #: Header and body of a message, and the nonce that its answer carries.
 Frame = tuple[bytes, bytearray, int]
@@ -37,16 +37,9 @@ class OwnFactory(WorkerFactory):
         return OwnProcess()
 
 
-class OwnFactories(dict[str, WorkerFactory]):
-    """The factory for answers in NumPy."""
-
-    def __init__(self) -> None:
-        super().__init__({"numpy": OwnFactory("numpy")})
-
-    def close(self) -> None:
-        """Close the factory."""
-        for factory in self.values():
-            factory.close()
+def own_factories() -> dict[str, WorkerFactory]:
+    """Return the factory for answers in NumPy. Its workers hold nothing that must be closed."""
+    return {"numpy": OwnFactory("numpy")}
 
 
 class OwnProcess(Process):
@@ -100,8 +93,7 @@ class OwnChannel:
     def receive(self, _deadline: float | None = None) -> Frame:
         """Return the answer to the first message of the queue. Raises Flooded."""
         frame = self._end.answer_to(self._sent.popleft())
-        if self.output.total > OUTPUT_LIMIT:
-            raise Flooded(f"The submission printed more than {OUTPUT_LIMIT >> 20} MiB.")
+        self.output.require_bounded()
         return frame
 
     def close(self) -> None:
@@ -140,10 +132,9 @@ class _WorkersEnd:
 class _OwnWorker(Worker):
     """A worker that leaves this process as it was whenever it does not run."""
 
-    refusals: Sequence[Refusal] = ()
-
     def __init__(self, channel: Channel, device: str) -> None:
         super().__init__(channel, device)
+        self._refusals = Refusals()
         self._warned: set[tuple[object, ...]] = set()
 
     def answer(self, frame: Frame) -> None:
@@ -157,9 +148,8 @@ class _OwnWorker(Worker):
         self._reply(outcome)
 
     def refuse(self, forbidden: Iterable[str]) -> None:
-        self.refusals = refusals(forbidden)
-        for one in self.refusals:
-            one.hold()
+        self._refusals = Refusals(forbidden)
+        self._refusals.hold()
 
     @contextlib.contextmanager
     def running(self, printed: TextIO) -> Iterator[None]:
@@ -172,13 +162,11 @@ class _OwnWorker(Worker):
         ):
             warnings.simplefilter("always")
             warnings.showwarning = self._warn
-            for one in self.refusals:
-                one.hold()
+            self._refusals.hold()
             try:
                 yield
             finally:
-                for one in self.refusals:
-                    one.lift()
+                self._refusals.lift()
 
     def _warn(
         self,
@@ -200,13 +188,11 @@ class _OwnWorker(Worker):
         """Refuse nothing in the block, in which the grader runs."""
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for one in self.refusals:
-                one.lift()
+            self._refusals.lift()
             try:
                 yield
             finally:
-                for one in self.refusals:
-                    one.hold()
+                self._refusals.hold()
 
 
 class _Printed(io.TextIOBase):

@@ -17,7 +17,6 @@ import types
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,34 +36,28 @@ class RuleBroken(Exception):
     """The submission calls a function that the kata asks it to build."""
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """A function or method of an installed library, and one in its place that raises RuleBroken."""
+class Refusals:
+    """The forbidden functions and methods that installed libraries have, and for each one a function that
+    raises RuleBroken."""
 
-    owner: Any
-    name: str
-    original: Any
-    refusing: Any
+    def __init__(self, forbidden: Iterable[str] = ()) -> None:
+        self._found: list[tuple[Any, str, Any, Any]] = []  # the owner, the name, the function, the other one
+        for dotted in forbidden:
+            path, _, name = dotted.rpartition(".")
+            with suppress(ImportError, AttributeError):
+                owner = _import(path)
+                original = getattr(owner, name)
+                self._found.append((owner, name, original, _raising(dotted, original)))
 
     def hold(self) -> None:
-        """Refuse the function."""
-        setattr(self.owner, self.name, self.refusing)
+        """Put what raises in the place of each function."""
+        for owner, name, _, refusing in self._found:
+            setattr(owner, name, refusing)
 
     def lift(self) -> None:
-        """Put the function back."""
-        setattr(self.owner, self.name, self.original)
-
-
-def refusals(forbidden: Iterable[str]) -> list[Refusal]:
-    """Return one for each of these functions and methods that an installed library has."""
-    found = []
-    for dotted in forbidden:
-        path, _, name = dotted.rpartition(".")
-        with suppress(ImportError, AttributeError):
-            owner = _import(path)
-            original = getattr(owner, name)
-            found.append(Refusal(owner, name, original, _raising(dotted, original)))
-    return found
+        """Put the functions back."""
+        for owner, name, original, _ in self._found:
+            setattr(owner, name, original)
 
 
 def _import(path: str) -> Any:
@@ -164,8 +157,7 @@ class Worker:
 
     def refuse(self, forbidden: Iterable[str]) -> None:
         """Let these functions of libraries raise RuleBroken from now on."""
-        for one in refusals(forbidden):
-            one.hold()
+        Refusals(forbidden).hold()
 
     def _executor_of(self, request: Request) -> Executor:
         """Return the executor of the module that is asked; load a candidate that comes with its source."""

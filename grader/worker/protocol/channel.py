@@ -97,6 +97,11 @@ class Output:
         self.head += data[:room]
         self.tail = (self.tail + data[room:])[-OUTPUT_KEPT:] if len(data) > room else self.tail
 
+    def require_bounded(self) -> None:
+        """Raise Flooded if more was printed than OUTPUT_LIMIT."""
+        if self.total > OUTPUT_LIMIT:
+            raise Flooded(f"The submission printed more than {OUTPUT_LIMIT >> 20} MiB.")
+
     def take_back(self, total: int) -> bytes:
         """Remove and return the output after its first `total` bytes, as far as it was kept."""
         kept = self.head + self.tail
@@ -219,8 +224,7 @@ class Channel:
             self.printed = None
             return
         self.output.add(data)
-        if self.output.total > OUTPUT_LIMIT:
-            raise Flooded(f"The submission printed more than {OUTPUT_LIMIT >> 20} MiB.")
+        self.output.require_bounded()
 
     def close(self) -> None:
         """Close all file descriptors of this end."""

@@ -13,14 +13,14 @@ from grader.course.submission import read_text
 from grader.grading.grader import Grader
 from grader.worker.client import RemoteStudent
 from grader.worker.fork_server import WorkerFactory
-from grader.worker.own_process import OwnFactories
+from grader.worker.own_process import own_factories
 
 ROOT = Path(__file__).parents[3]
 KATAS = [name for name, info in Course(ROOT).katas.items() if info.library == "numpy" and info.kind.is_code]
 
 
 def own_student(source, name="kata", forbidden=()):
-    process = OwnFactories()["numpy"].start("cpu")
+    process = own_factories()["numpy"].start("cpu")
     student = RemoteStudent(process)
     student.load(name, 5, source=source, entry_points=[], forbidden=list(forbidden))
     return student
@@ -44,7 +44,7 @@ def test_the_verdict_is_the_one_of_a_worker_in_another_process(kata):
     course = Course(ROOT)
     info = course.katas[kata]
     # a new interpreter: in a fork of pytest, its warnings would go to pytest
-    there, here = Grader(course, {"numpy": WorkerFactory("numpy")}), Grader(course, OwnFactories())
+    there, here = Grader(course, {"numpy": WorkerFactory("numpy")}), Grader(course, own_factories())
     sources = {"reference": course.solution(info, "reference").read_text(encoding="utf-8")}
     for kind in ("variants", "mistakes"):
         sources |= dict(list(standalone_sources(course, info, kind).items())[:4])
@@ -65,9 +65,9 @@ from pathlib import Path
 from grader.course.catalog import Course
 from grader.course.submission import read_text
 from grader.grading.grader import Grader
-from grader.worker.own_process import OwnFactories
+from grader.worker.own_process import own_factories
 course = Course(Path(sys.argv[1]))
-grader, info = Grader(course, OwnFactories()), course.katas["softmax"]
+grader, info = Grader(course, own_factories()), course.katas["softmax"]
 source = "import numpy as np\\ndef softmax(x, axis=-1):\\n    return np.exp(x) / np.exp(x).sum()\\n"
 report = grader.grade(read_text(info, source, Path("softmax.py"), grader.reader(info))).report
 print(report.score, *{check.mistake.id for check in report.checks if check.mistake})
