@@ -29,6 +29,7 @@ ROUNDING = 1e-9
 ENTRY = 1e-5  # the largest difference of an entry that is right
 SAME = 1e-9  # of the sum of squares: what is less is rounding
 BY_CHANCE = 1.5  # standard errors by which shared cases may hold more often than the seed's own
+NOT_BY_CHANCE = 3  # so many times that, from which on shared cases count no more than the seed's own
 MOST_WITHOUT_PURPOSE = 70  # percent of a kata's points while a check fails that holds its purpose
 
 
@@ -78,7 +79,9 @@ def share_of(cases: Sequence[Case], count: Callable[[Sequence[Case]], float]) ->
     of_own = count(own)
     above = count(shared) - of_own
     by_chance = BY_CHANCE * math.sqrt(of_own * max(1 - of_own, 0) * (1 / len(shared) + 1 / len(own)))
-    return of_own + (above if above < 0 else max(0.0, min(above, by_chance, 3 * by_chance - above)))
+    if above > 0:
+        above = max(0.0, min(above, by_chance, NOT_BY_CHANCE * by_chance - above))
+    return of_own + above
 
 
 def halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from grader.answer_keys.answers import Case
@@ -90,13 +91,8 @@ def hidden_mistakes(
     `own` results; None if two changes leave different ones. `judged` returns the results of a source, None if
     it cannot be judged or the time is over."""
     found: list[HiddenMistakes] = []
-    tried = 0
-    for mend in mends:
-        if tried == MOST_JUDGED:
-            break
-        if not _may_be_named(mend, matcher, own):
-            continue
-        tried += 1
+    likely = (mend for mend in mends if _may_be_named(mend, matcher, own))
+    for mend in islice(likely, MOST_JUDGED):
         results = judged(mend.source)
         if results is None or raising(results) or not _comes_as_far(results, own):
             continue

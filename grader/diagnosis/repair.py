@@ -283,7 +283,7 @@ class RepairSearch:
     def _passes_everything(self, source: str) -> bool:
         """Return whether a candidate keeps the rules and passes every check, in a worker of its own. If not,
         what it has failed becomes a goal."""
-        if any(first_use(ast.parse(source), rule.forbidden) for rule in self.prepared.kata.rules):
+        if not self._keeps_rules(source):
             return False
         failing = {result.check.name for result in self.failing}
         checks = sorted(self.prepared.checks, key=lambda check: check.name not in failing)
@@ -298,13 +298,16 @@ class RepairSearch:
 
     def _results(self, source: str) -> list[CheckResult] | None:
         """Return the results of all checks of a candidate that keeps the rules, in a worker of its own."""
-        if any(first_use(ast.parse(source), rule.forbidden) for rule in self.prepared.kata.rules):
+        if not self._keeps_rules(source):
             return None
         try:
             with closing(self._open(source)) as trial:
                 return [run_check(check, trial.context) for check in self.prepared.checks]
         except (SubmissionFailed, WorkerLost, CheckAborted, Outdated):
             return None
+
+    def _keeps_rules(self, source: str) -> bool:
+        return not any(first_use(ast.parse(source), rule.forbidden) for rule in self.prepared.kata.rules)
 
     def _context(self, source: str = "") -> CheckContext:
         """Return a context of a source, or of the submission, that has just been loaded. Raises SearchEnded,
