@@ -29,8 +29,8 @@ def plain(value: Any) -> Any:
 
 
 def agrees(expected: Any, answer: Any) -> bool:
-    """True if an answer is the one that is due; numbers with a fraction may differ by CLOSE, and texts in
-    case and in spaces around them."""
+    """Return whether an answer is the expected one. Numbers with a fraction may differ by CLOSE, and texts in
+    upper and lower case and in the spaces around them."""
     if _kind(expected) != _kind(answer):
         return False
     if isinstance(expected, tuple):

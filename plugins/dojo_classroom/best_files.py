@@ -60,7 +60,7 @@ class SubmittedFile:
 
 @dataclass(frozen=True)
 class Collected:
-    """What one student handed in: the best file for each kata, and what a person must look at."""
+    """The files of one student: the one that counts for each kata, and those that a person has to look at."""
 
     files: list[SubmittedFile]
     unrecognised: list[str]  # paths of files that may be answers

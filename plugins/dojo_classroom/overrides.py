@@ -111,7 +111,8 @@ def read_rows(path: Path) -> list[Wanted]:
 
 
 def _checked(store: Store, course: Course, row: Wanted, who: str, now: datetime) -> Override:
-    """Return the override that a row asks for. Raises CourseError if it is not possible."""
+    """Return the override that a row asks for. Raises CourseError if there is no such student, kata or
+    answer, the points are not among those possible, or no reason is given."""
     kata, _, answer = row.kata.partition(".")
     member, info = store.id_of(row.student), course.kata_info(kata)
     name, most = info.name, info.max_score

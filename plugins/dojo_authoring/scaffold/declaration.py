@@ -73,7 +73,8 @@ OTHER_ADVICE = "draw what tells wrong answers apart: the values at which the ans
 
 
 def declaration_of(draft: Draft, cases: str = "") -> str:
-    """Return the draft of the kata's declaration; `cases` takes the place of the drafted function."""
+    """Return the draft of the kata's declaration. A source text in `cases` takes the place of the drafted
+    function that draws them."""
     constants = chance_source(draft)
     text = DECLARATION.format(
         name=draft.name,

@@ -120,13 +120,13 @@ class Draft:
 
     @property
     def returns_array(self) -> bool:
-        """False if the annotation of the result says that it is something else than one array."""
+        """Whether the result is one array, as far as its annotation tells."""
         result = self.judged.result
         return not result or result.startswith(("'", '"')) or result == self.snippets.array
 
     @property
     def returns_floats(self) -> bool:
-        """False if the result is known not to be an array of floats."""
+        """Whether the result is an array of floats, as far as the signature tells."""
         return self.returns_array and self.judged.returns_floats
 
     def axes_of(self, parameter: Parameter) -> tuple[str, ...]:

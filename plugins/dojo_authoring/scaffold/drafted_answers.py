@@ -62,7 +62,8 @@ class DraftedAnswer:
 
 
 def mistakes(draft: Draft) -> str:
-    """Return the draft of mistakes.edits: wrong answers that call the reference."""
+    """Return a first text for mistakes.edits. Each mistake in it calls the reference, and changes an argument
+    or the result."""
     found = [*_mistakes_of_kind(draft), *_mistakes_of_defaults(draft)]
     edits = [_as_edit(draft, answer) for answer in found]
     return "\n\n".join([MISTAKES.format(name=draft.name), *edits, MISTAKES_DUE]) + "\n"

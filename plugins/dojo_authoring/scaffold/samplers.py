@@ -46,7 +46,7 @@ def probability(draft: Draft) -> Parameter | None:
 
 
 def counting_laws(draft: Draft) -> str:
-    """Return the laws of a sampler: it draws from the given generator, and as often as is due."""
+    """Return the laws of a sampler: it draws from the given generator, and as often as it should."""
     names = [p.name for p in draft.judged.parameters if p.kind != "rng"]
     is_list = "k" in draft.judged.axes  # k indices are drawn, and not one of k
     return filled(

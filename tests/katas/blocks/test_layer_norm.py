@@ -42,8 +42,8 @@ KATA = Kata(
 
 
 def leading_axes(draw):
-    """Two axes in front, one, three or none, none of them long. One row alone is rare, since it hides what
-    rows must not share."""
+    """Return up to three short axes in front of the last one. A single row is rare: it does not show whether
+    each row is normalised by itself."""
     axes = draw(st.sampled_from([1, 2, 1, 2, 3, 0]))
     return tuple(draw(st.sampled_from([2, 3, 2, 1])) for _ in range(axes))
 
