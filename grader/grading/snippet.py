@@ -82,13 +82,14 @@ class Script:
     """The failing call with the calls that it needs: a line of code for each, the `values` of the variables
     in them, and all of it as `code` that runs beside the submission; empty if it is long, or if an object of
     the grader's takes part in it that has no code. `definitions` are the imports and the same values as short
-    code; None if that would be long. `loads` has the code of weights that one line makes from a module."""
+    code; None if that would be long. `loads` has the lines that make the weights of a module from its
+    parameters."""
 
     lines: list[str]
     values: dict[str, Any]
     code: str = ""
     definitions: list[str] | None = None
-    loads: dict[str, str] = field(default_factory=dict)
+    loads: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def whole_lines(self) -> list[str]:
@@ -96,7 +97,7 @@ class Script:
         lines = self.lines
         for name, made in self.loads.items():
             at = next(at for at, line in enumerate(lines) if f".load_state_dict({name}," in line)
-            lines = [*lines[:at], f"{name} = {made}", *lines[at:]]
+            lines = [*lines[:at], *made, *lines[at:]]
         return lines
 
     @property
@@ -406,20 +407,21 @@ class _CallWriter:
         found = [*imports, *names, *device, *used, *made]
         return found if sum(1 + len(line) // ROW for line in [*found, *lines]) <= MOST_ROWS else None
 
-    def _loads(self, lines: list[str]) -> dict[str, str]:
-        """Return, by the name of the weights of a module, one line that makes them all: their seeds count up
+    def _loads(self, lines: list[str]) -> dict[str, list[str]]:
+        """Return, by the name of the weights of a module, the lines that make them all: their seeds count up
         in the order of the sorted names, which are those of the module's parameters. A parameter that the
         module has under two names, as tied weights are, counts twice."""
-        found: dict[str, str] = {}
+        found: dict[str, list[str]] = {}
         for name, value in self.values.items():
             loads = [line.partition(f".load_state_dict({name}")[0] for line in lines if f"({name}," in line]
             weights = [value[key] for key in sorted(value)] if isinstance(value, dict) else []
             first = _first_seed(weights)
             if len(loads) == 1 and first is not None and "r" not in self.taken:
                 module, start = loads[0].rpartition(" ")[2], f", {first}" if first else ""
+                named = self._fresh("named")
+                made = f"{{name: r(i, *w.shape) for i, (name, w) in enumerate({named}{start})}}"
                 every = f"sorted({module}.named_parameters(remove_duplicate=False))"
-                every = f"enumerate({every}{start})"
-                found[name] = f"{{name: r(seed, *w.shape) for seed, (name, w) in {every}}}"
+                found[name] = [f"{named} = {every}", f"{name} = {made}"]
         return found
 
     def _with_one_generator(self, made: list[str], *, is_needed: bool) -> list[str]:

@@ -275,15 +275,15 @@ def test_several_seeded_arrays_are_shown_by_calls_of_one_function():
         np.testing.assert_array_equal(made, array, strict=True)
 
 
-def test_seeded_weights_of_a_module_are_made_in_one_line():
+def test_seeded_weights_of_a_module_are_made_in_two_lines():
     weights = {f"layers.{n}.weight": seeded(np.empty((2, 2)), n) for n in range(4)}
     made, x = Call("KVCache", [3], {}, CACHE), np.array([1.0])
     loads = Call("load_state_dict", [weights], {"strict": False}, target=CACHE)
     shown = script(made, loads, Call("__call__", [x], {}, target=CACHE)).shown
-    assert shown[-4:] == [
+    assert shown[-5:] == [
         "cache = KVCache(3)",
-        "weights = {name: r(seed, *w.shape)"
-        " for seed, (name, w) in enumerate(sorted(cache.named_parameters(remove_duplicate=False)))}",
+        "named = sorted(cache.named_parameters(remove_duplicate=False))",
+        "weights = {name: r(i, *w.shape) for i, (name, w) in enumerate(named)}",
         "cache.load_state_dict(weights, strict=False)",
         "cache(q)",
     ]
