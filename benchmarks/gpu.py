@@ -25,7 +25,7 @@ from grader import __version__
 from grader.course.catalog import Course
 from grader.grading.session import has_cuda
 from grader.grading.submission_run import START_SECONDS
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 from grader.worker.child.sandbox import allowed_paths
 from grader.worker.client import RemoteStudent, WorkerLost
 from grader.worker.fork_server import ForkServer, WorkerFactory, open_source

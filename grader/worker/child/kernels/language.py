@@ -1,0 +1,446 @@
+"""The functions of `triton.language` that kernels of katas need, in NumPy.
+
+What Triton refuses is refused, in its words: a size that is no power of two, or that is not known before the
+launch, shapes that do not fit, a pointer that is used as a number.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grader.worker.child.kernels.blocks import (
+    DTYPES,
+    FLOAT32,
+    INT1,
+    INT32,
+    INT64,
+    Block,
+    DType,
+    KernelError,
+    as_block,
+    dtype_named,
+    shape_of,
+    to_bfloat16,
+    together,
+)
+from grader.worker.child.kernels.launching import FrozenModule, Kernel, Pointer, constexpr, launch
+
+MOST_LANES = 1 << 13  # entries of one block
+SMALLEST_DOT = 16  # the shortest side over which tl.dot adds up
+
+
+def program_id(axis: int) -> Block:
+    """Return the number of the running program on an axis of the grid."""
+    place = launch().place()
+    _require_axis("program_id", axis)
+    return Block(np.int32(place[axis] if axis < len(place) else 0), INT32)
+
+
+def num_programs(axis: int) -> Block:
+    """Return how many programs an axis of the grid has."""
+    grid = launch().grid
+    _require_axis("num_programs", axis)
+    return Block(np.int32(grid[axis] if axis < len(grid) else 1), INT32)
+
+
+def _require_axis(name: str, axis: int) -> None:
+    if axis not in (0, 1, 2):
+        raise KernelError(f"{name} axis must be 0, 1, or 2 but got {axis}")
+
+
+def arange(start: int, end: int) -> Block:
+    """Return the integers from `start` to `end`, without `end`; a power of two of them."""
+    if type(start) is not int or type(end) is not int:
+        raise KernelError("arange's arguments must be of type tl.constexpr")
+    if end <= start:
+        raise KernelError("arange's end argument must be greater than the start argument")
+    size = end - start
+    if size & (size - 1):
+        raise KernelError(f"arange's range must be a power of 2, and {size} is none")
+    return Block(np.arange(start, _bounded(size) + start, dtype=np.int32), INT32)
+
+
+def zeros(shape: Sequence[int], dtype: DType) -> Block:
+    return full(shape, 0, dtype)
+
+
+def full(shape: Sequence[int], value: Any, dtype: DType) -> Block:
+    """Return a block with one number everywhere."""
+    sizes = _shape(shape)
+    return Block(np.broadcast_to(dtype.rounded(as_block(value, dtype).data), sizes), dtype)
+
+
+def load(pointer: Any, mask: Any = None, other: Any = None, **_: Any) -> Block:
+    """Return the entries that a pointer points to. What the mask leaves out is `other`; without one it is
+    undefined, here NaN or a number far away."""
+    at, chosen = _lanes(pointer, mask, "load")
+    running, dtype = launch(), dtype_named(pointer.array.type_name)
+    found = pointer.array.access("load", running.program, _line(), at.data, chosen)
+    found = np.asarray(found).reshape(at.shape)
+    block = Block(found if dtype.name != "bfloat16" else to_bfloat16(found), dtype)
+    if other is not None and chosen is not None:
+        filled = together(Block(block.data, dtype), as_block(other, dtype))[1]
+        return Block(np.where(chosen, block.data, dtype.rounded(filled.data)), dtype)
+    return block
+
+
+def store(pointer: Any, value: Any, mask: Any = None, **_: Any) -> None:
+    """Write a block to where a pointer points, except for what the mask leaves out."""
+    at, chosen = _lanes(pointer, mask, "store")
+    dtype = dtype_named(pointer.array.type_name)
+    numbers = as_block(value, dtype)
+    shape_of(at.shape, numbers.shape)
+    written = dtype.rounded(np.broadcast_to(numbers.data, at.shape))
+    pointer.array.access("store", launch().program, _line(), at.data, chosen, written.copy())
+
+
+def atomic_add(pointer: Any, value: Any, mask: Any = None, **_: Any) -> None:
+    """Add a block to where a pointer points; programs that add to one place do not disturb each other."""
+    at, chosen = _lanes(pointer, mask, "atomic_add")
+    dtype = dtype_named(pointer.array.type_name)
+    added = dtype.rounded(np.broadcast_to(as_block(value, dtype).data, at.shape))
+    pointer.array.access("atomic_add", launch().program, _line(), at.data, chosen, added.copy())
+
+
+def _lanes(pointer: Any, mask: Any, what: str) -> tuple[Block, Any]:
+    """Return the numbers of entries, and the mask in their shape. Raises KernelError."""
+    if not isinstance(pointer, Pointer):
+        raise KernelError(f"tl.{what} takes a pointer first: x_ptr + the numbers of entries")
+    if pointer.launch is not launch():
+        raise KernelError("a pointer belongs to the launch that it was given to")
+    if mask is None:
+        return pointer.at, None
+    chosen = as_block(mask)
+    if chosen.dtype is not INT1:
+        raise KernelError(f"Mask argument must be of type int1, and {chosen.dtype} is none")
+    shape = shape_of(pointer.shape, chosen.shape)
+    at = Block(np.broadcast_to(pointer.at.data, shape).copy(), INT64)
+    return at, np.broadcast_to(chosen.data, shape).copy()
+
+
+def _line() -> int:
+    """Return the line of the kernel that runs."""
+    frame, kernel = sys._getframe(2), launch().kernel.function.__code__
+    while frame is not None and frame.f_code is not kernel:
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame.f_lineno if frame is not None else 0
+
+
+def where(condition: Any, x: Any, y: Any) -> Block:
+    """Return x where the condition holds, and y elsewhere."""
+    left, right, dtype = together(x, y)
+    chosen = as_block(condition)
+    shape = shape_of(chosen.shape, left.shape)
+    picked = np.where(chosen.data, np.broadcast_to(left.data, shape), np.broadcast_to(right.data, shape))
+    return Block(picked, dtype)
+
+
+def maximum(x: Any, y: Any, **_: Any) -> Block:
+    left, right, dtype = together(x, y)
+    return Block(np.fmax(left.data, right.data), dtype)  # a NaN gives the other number
+
+
+def minimum(x: Any, y: Any, **_: Any) -> Block:
+    left, right, dtype = together(x, y)
+    return Block(np.fmin(left.data, right.data), dtype)
+
+
+def _of_floats(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Block]:
+    def apply(x: Any) -> Block:
+        block = as_block(x)
+        if block.dtype.name not in ("float32", "float64"):
+            raise KernelError(f"Expected dtype ['fp32', 'fp64'] but got {block.dtype} in tl.{name}")
+        return Block(block.dtype.rounded(np.asarray(function(block.data))), block.dtype)
+
+    apply.__name__ = name
+    return apply
+
+
+def absolute(x: Any) -> Block:
+    block = as_block(x)
+    return Block(np.abs(block.data), block.dtype)
+
+
+def _of_sums(dtype: DType) -> DType:
+    """Return the dtype in which Triton adds up: integers have at least 32 bits."""
+    if dtype.kind == "f" or dtype.bits >= 32:
+        return dtype
+    return INT32 if dtype.kind == "i" else DTYPES["uint32"]
+
+
+def _of_extremes(dtype: DType) -> DType:
+    """Return the dtype of a largest or smallest number: at least 32 bits."""
+    if dtype.bits >= 32:
+        return dtype
+    return FLOAT32 if dtype.kind == "f" else INT32
+
+
+def _reduction(function: Callable[..., Any], wide: Callable[[DType], DType]) -> Callable[..., Block]:
+    def reduce(
+        x: Any,
+        axis: int | None = None,
+        keep_dims: bool = False,  # noqa: FBT001, FBT002  # Triton's signature
+        dtype: DType | None = None,
+        **_: Any,
+    ) -> Block:
+        block = as_block(x)
+        if not block.shape:
+            raise KernelError("a single number has no axis to reduce")
+        if axis is not None and not -len(block.shape) <= axis < len(block.shape):
+            raise KernelError(
+                f"expected reduction axis to be in the range [0, {len(block.shape)}) but got {axis}"
+            )
+        result = dtype or wide(block.dtype)
+        found = function(result.rounded(block.data), axis=axis, keepdims=keep_dims)
+        return Block(result.rounded(np.asarray(found)), result)
+
+    return reduce
+
+
+def dot(a: Any, b: Any, acc: Any = None, out_dtype: DType | None = None, **_: Any) -> Block:
+    """Return the product of two matrices, and of `acc` the sum; added up in float32 unless `acc` or
+    `out_dtype` has another dtype."""
+    left, right = as_block(a), as_block(b)
+    if len(left.shape) != 2 or len(right.shape) != 2 or left.shape[1] != right.shape[0]:
+        shapes = f"{list(left.shape)} and {list(right.shape)}"
+        raise KernelError(f"tl.dot takes [M, K] and [K, N], and {shapes} are none")
+    if left.dtype is not right.dtype:
+        raise KernelError(f"Both operands must be same dtype. Got {left.dtype} and {right.dtype}")
+    if left.dtype.kind != "f":
+        raise KernelError(f"tl.dot takes floats, and {left.dtype} is none")
+    if left.shape[1] < SMALLEST_DOT:
+        raise KernelError(f"Input shapes should have M >= 1, N >= 1 and K >= {SMALLEST_DOT}")
+    product = left.data.astype(np.float32) @ right.data.astype(np.float32)
+    if acc is None:
+        return Block((out_dtype or FLOAT32).rounded(product), out_dtype or FLOAT32)
+    before = as_block(acc)
+    dtype = out_dtype or before.dtype
+    if before.shape != product.shape:
+        shapes = f"{list(product.shape)}, got {list(before.shape)}"
+        raise KernelError(f"expected accumulator shape {shapes}")
+    if before.dtype != dtype:
+        raise KernelError(f"expected accumulator dtype {dtype}, got {before.dtype}")
+    return Block(dtype.rounded(before.data + product), dtype)
+
+
+def trans(x: Any, *order: Any) -> Block:
+    """Return a block with its axes in another order; without one, the last two change places."""
+    block = as_block(x)
+    if not order:
+        if len(block.shape) < 2:
+            raise KernelError("tl.trans invoked with a 0- or 1-dimensional tensor")
+        return Block(block.data.swapaxes(-1, -2), block.dtype)
+    return permute(block, *order)
+
+
+def permute(x: Any, *order: Any) -> Block:
+    """Return a block with its axes in another order."""
+    block, axes = as_block(x), _listed(order)
+    if sorted(axes) != [*range(len(block.shape))]:
+        raise KernelError(f"permute dims must be a permutation of 0, 1, ..., n-1, but were {axes}")
+    return Block(block.data.transpose(axes), block.dtype)
+
+
+def join(a: Any, b: Any) -> Block:
+    """Return two blocks side by side along a new last axis."""
+    left, right = as_block(a), as_block(b)
+    if left.dtype is not right.dtype:
+        raise KernelError(f"join takes two blocks of one dtype, and {left.dtype} and {right.dtype} are two")
+    left, right, dtype = together(left, right)
+    _bounded(2 * left.data.size)
+    return Block(np.stack([left.data, right.data], axis=-1), dtype)
+
+
+def interleave(a: Any, b: Any) -> Block:
+    """Return the entries of two blocks in turn, along the last axis."""
+    joined = join(a, b)
+    return Block(joined.data.reshape((*joined.shape[:-2], -1)), joined.dtype)
+
+
+def split(x: Any) -> tuple[Block, Block]:
+    """Return the two blocks that lie side by side along the last axis."""
+    block = as_block(x)
+    if block.shape[-1:] != (2,):
+        raise KernelError(f"expected last dimension to be 2 for split, got {[*block.shape[-1:]]}")
+    return Block(block.data[..., 0], block.dtype), Block(block.data[..., 1], block.dtype)
+
+
+def cast(x: Any, *given: Any, **options: Any) -> Block:
+    """Return a block in another dtype, as `x.to` does."""
+    return as_block(x).to(*given, **options)
+
+
+def expand_dims(x: Any, axis: int) -> Block:
+    block = as_block(x)
+    return Block(np.expand_dims(block.data, axis), block.dtype)
+
+
+def broadcast_to(x: Any, *shape: Any) -> Block:
+    block = as_block(x)
+    return Block(np.broadcast_to(block.data, _shape(_listed(shape))), block.dtype)
+
+
+def reshape(x: Any, *shape: Any, **_: Any) -> Block:
+    block, sizes = as_block(x), _shape(_listed(shape))
+    if math.prod(sizes) != block.data.size:
+        raise KernelError(f"reshape() cannot change total number of elements: {block.data.size} to {sizes}")
+    return Block(block.data.reshape(sizes), block.dtype)
+
+
+def _listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return sizes or axes that are given as one tuple, or one by one."""
+    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
+
+
+def static_assert(condition: Any, message: str = "") -> None:
+    """Raise KernelError unless a condition holds that is known before the launch."""
+    if isinstance(condition, Block):
+        raise KernelError("tl.static_assert takes tl.constexpr alone")
+    if not condition:
+        raise KernelError(message or "tl.static_assert: the condition does not hold")
+
+
+def as_it_is(value: Any, *_: Any) -> Any:
+    """Return a value that is given with a hint to the compiler."""
+    return value
+
+
+def cdiv(a: Any, b: Any) -> Any:
+    """Return a / b, rounded up."""
+    if isinstance(a, Block) or isinstance(b, Block):
+        return (as_block(a) + b - 1) // b
+    return -(-a // b)
+
+
+def next_power_of_2(n: int) -> int:
+    """Return the smallest power of two that is at least n."""
+    return 1 << max(0, (n - 1).bit_length())
+
+
+def _range(*given: Any, **_: Any) -> Iterator[Any]:
+    """Yield what `range` yields, whose ends may be numbers of the kernel. Raises KernelError where a variable
+    from before the loop changes its dtype or its shape inside."""
+    ends = [int(as_block(end).data) for end in given]
+    kernel = sys._getframe(1)
+    for number in range(*ends):
+        before, block = _types(kernel.f_locals), Block(np.int32(number), INT32)
+        yield block
+        after = _types({name: value for name, value in kernel.f_locals.items() if value is not block})
+        for name in before.keys() & after.keys():
+            if before[name] != after[name]:
+                raise KernelError(
+                    f"Loop-carried variable {name} has initial type {before[name]} but is re-assigned to"
+                    f" {after[name]} in loop! Please make sure that the type stays consistent."
+                )
+
+
+def _types(variables: Mapping[str, Any]) -> dict[str, str]:
+    """Return dtype and shape of the numbers, blocks and pointers among a kernel's variables."""
+    found = {}
+    for name, value in variables.items():
+        if isinstance(value, Pointer):
+            found[name] = f"pointer to {value.array.type_name}{list(value.shape)}"
+        elif isinstance(value, Block | bool | int | float):
+            found[name] = repr(as_block(value))
+    return found
+
+
+def static_range(*given: Any) -> Iterator[int]:
+    """Yield integers that are known before the launch."""
+    if any(isinstance(end, Block) for end in given):
+        raise KernelError("tl.static_range takes tl.constexpr alone; use range")
+    yield from range(*given)
+
+
+def _shape(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """Return a shape. Raises KernelError unless its sizes are powers of two that are known before."""
+    found = tuple(sizes) if isinstance(sizes, list | tuple) else (sizes,)
+    for size in found:
+        if type(size) is not int:
+            raise KernelError("Shape element must have type `constexpr[int]`")
+        if size <= 0 or size & (size - 1):
+            raise KernelError(f"Shape element must be a power of 2, and {size} is none")
+    _bounded(math.prod(found))
+    return found
+
+
+def _bounded(size: int) -> int:
+    if size > MOST_LANES:
+        raise KernelError(f"a block has at most {MOST_LANES:,} entries here, and this one {size:,}")
+    return size
+
+
+_sum = _reduction(np.sum, _of_sums)
+_max, _min = (_reduction(function, _of_extremes) for function in (np.max, np.min))
+#: What a kernel may call of Python's own.
+BUILTINS: dict[str, Any] = {
+    name: getattr(builtins, name) for name in ("min", "max", "abs", "range", "len", "float", "int", "print")
+}
+BUILTINS |= {"range": _range, "abs": absolute}
+BUILTINS["min"] = lambda *given: _extreme(builtins.min, minimum, given)
+BUILTINS["max"] = lambda *given: _extreme(builtins.max, maximum, given)
+
+
+def _extreme(plain: Callable[..., Any], of_blocks: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    if not any(isinstance(value, Block) for value in given):
+        return plain(*given)
+    if len(given) != 2:
+        name = plain.__name__
+        raise KernelError(f"{name} takes two values, as tl.{name}imum does; tl.{name} reduces a block")
+    return of_blocks(*given)
+
+
+#: The functions of `tl.math`, which `tl` has too.
+OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    **{
+        name: _of_floats(name, getattr(np, name))
+        for name in ("exp", "exp2", "log", "log2", "sqrt", "sin", "cos")
+    },
+    "rsqrt": _of_floats("rsqrt", lambda x: 1 / np.sqrt(x)),
+    "abs": absolute,
+}
+#: The functions that a block has as methods too.
+METHODS: dict[str, Callable[..., Any]] = {
+    **OF_NUMBERS,
+    "sigmoid": _of_floats("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
+    **{"sum": _sum, "max": _max, "min": _min, "cast": cast},
+    **{"expand_dims": expand_dims, "broadcast_to": broadcast_to, "reshape": reshape, "view": reshape},
+    **{"trans": trans, "permute": permute, "split": split},
+}
+for _name, _function in METHODS.items():
+    setattr(Block, _name, _function)
+
+
+def _module(name: str, about: str, **names: Any) -> Any:
+    made = FrozenModule(name, about)
+    made.__dict__.update(names, __path__=[], __file__=None)
+    return made
+
+
+language = _module(
+    "triton.language",
+    "The part of Triton's language that kernels of katas need.",
+    **DTYPES,
+    **{"constexpr": constexpr, "program_id": program_id, "num_programs": num_programs, "arange": arange},
+    **{"zeros": zeros, "full": full, "load": load, "store": store, "atomic_add": atomic_add},
+    **METHODS,
+    math=_module("triton.language.math", "Functions of numbers.", **OF_NUMBERS),
+    **{"where": where, "maximum": maximum, "minimum": minimum, "dot": dot, "join": join},
+    **{"interleave": interleave, "cdiv": cdiv, "static_assert": static_assert},
+    **{"range": _range, "static_range": static_range, "multiple_of": as_it_is, "max_contiguous": as_it_is},
+)
+triton = _module(
+    "triton",
+    "The part of Triton that kernels of katas need.",
+    jit=Kernel,
+    cdiv=cdiv,
+    next_power_of_2=next_power_of_2,
+    language=language,
+)
+Kernel.builtins = BUILTINS

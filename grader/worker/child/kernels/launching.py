@@ -1,0 +1,228 @@
+"""Launch kernels: `triton.jit`, pointers, and the programs of a grid.
+
+A kernel sees what Triton lets it see, and each program sees it anew: nothing is kept from one to the next.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from grader.worker.child.kernels.blocks import (
+    INT64,
+    Block,
+    DType,
+    KernelError,
+    as_block,
+    dtype_named,
+    together,
+)
+from grader.worker.protocol.outlines import ArrayOutline
+
+LANGUAGE = "grader.worker.child.kernels.language"
+FORBIDDEN = {
+    "MAKE_FUNCTION": "a function, a lambda or a comprehension inside of a kernel",
+    "IMPORT_NAME": "an import inside of a kernel",
+    "STORE_GLOBAL": "a global variable that a kernel sets",
+    "RAISE_VARARGS": "`raise` inside of a kernel",
+    "YIELD_VALUE": "`yield` inside of a kernel",
+}
+
+
+class FrozenModule(types.ModuleType):
+    """A module that no submission changes: nothing is kept in it between two programs."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self.__name__}.{name} cannot be set")
+
+
+class constexpr:  # Triton's name
+    """Marks a parameter, or a global, whose value is known before the launch."""
+
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
+
+
+class DeviceArray(ArrayOutline):
+    """An array in the grader's memory, as a launcher gets it: it has a shape, and no numbers."""
+
+    def __init__(self, outline: ArrayOutline, access: Callable[..., Any]) -> None:
+        super().__init__(outline.name, outline.type_name, outline.shape, outline.strides, access)
+
+
+class Pointer:
+    """Where entries of an array are: the array, and a block of numbers of entries from its start."""
+
+    __slots__ = ("array", "at", "launch")
+    is_pointer = True
+
+    def __init__(self, launch: Launch, array: Any, at: Block) -> None:
+        self.launch, self.array, self.at = launch, array, at
+
+    @property
+    def dtype(self) -> Any:
+        return types.SimpleNamespace(element_ty=dtype_named(self.array.type_name))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.at.shape
+
+    def __add__(self, offset: Any) -> Pointer:
+        moved = as_block(offset)
+        if moved.dtype.kind not in "iu":
+            raise KernelError(f"a pointer is moved by integers, and {moved.dtype} is none")
+        left, right, _ = together(self.at, Block(moved.data.astype(np.int64), INT64))
+        return Pointer(self.launch, self.array, Block(left.data + right.data, INT64))
+
+    __radd__ = __add__
+
+    def __sub__(self, offset: Any) -> Pointer:
+        return self + -as_block(offset)
+
+    def __getitem__(self, index: Any) -> Pointer:
+        return Pointer(self.launch, self.array, self.at[index])
+
+    def __bool__(self) -> bool:
+        raise KernelError("a pointer is no truth value")
+
+
+class Launch:
+    """One launch of a kernel: its grid, and the program that runs."""
+
+    def __init__(self, kernel: Kernel, grid: tuple[int, ...]) -> None:
+        self.kernel, self.grid = kernel, grid
+        self.program = 0
+
+    def place(self) -> tuple[int, ...]:
+        """Return the program's number on each axis of the grid."""
+        at, found = self.program, []
+        for size in self.grid:
+            found.append(at % size)
+            at //= size
+        return tuple(found)
+
+
+_running: list[Launch] = []
+
+
+def launch() -> Launch:
+    """Return the launch whose program runs. Raises KernelError outside of kernels."""
+    if not _running:
+        raise KernelError("functions of tl run inside of a kernel that was launched with a grid")
+    return _running[-1]
+
+
+class Kernel:
+    """A function that `triton.jit` decorates: `kernel[grid](...)` runs it once for each program."""
+
+    builtins: Mapping[str, Any] = {}  # what a kernel may call of Python's own; `language` sets it
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not isinstance(function, types.FunctionType):
+            raise TypeError("triton.jit decorates a function")
+        self.function = function
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self._globals = _globals_of(function)
+        _require_compilable(function)
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        def run(*args: Any, **kwargs: Any) -> None:
+            self._launch(grid, args, kwargs)
+
+        return run
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not _running:
+            raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
+        return self.loaded()(*args, **kwargs)
+
+    def loaded(self) -> Callable[..., Any]:
+        """Return the function with nothing around it but what Triton lets a kernel see, anew for each
+        program: nothing is kept from one to the next."""
+        known: dict[str, Any] = {"__builtins__": self.builtins}
+        for name in self._globals:
+            if name in self.function.__globals__:
+                known[name] = _seen(name, self.function.__globals__[name])
+        loaded = types.FunctionType(
+            self.function.__code__, known, self.function.__name__, self.function.__defaults__
+        )
+        loaded.__kwdefaults__ = self.function.__kwdefaults__
+        return loaded
+
+    def _launch(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        signature = inspect.signature(self.function)
+        for option in ("num_warps", "num_stages", "num_ctas", "maxnreg"):  # how a GPU runs it
+            if option not in signature.parameters:  # as in Triton, a kernel may ask for it
+                kwargs.pop(option, None)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        asked = grid(dict(bound.arguments)) if callable(grid) else grid
+        sizes = tuple(asked) if isinstance(asked, tuple | list) else ()  # Triton takes no plain number
+        if not 1 <= len(sizes) <= 3 or any(type(size) is not int or size < 0 for size in sizes):
+            raise ValueError(f"a grid is a tuple of one to three integers, and {asked!r} is none")
+        arrays = [value for value in bound.arguments.values() if isinstance(value, ArrayOutline)]
+        if not arrays:
+            raise ValueError(f"{self.__name__} gets no array, so it could store nothing")
+        running = Launch(self, sizes)
+        given = {name: self._given(running, name, value) for name, value in bound.arguments.items()}
+        ask = arrays[0].access
+        order = ask("launch", self.__name__, list(sizes), [array.name for array in arrays])
+        _running.append(running)
+        try:
+            for program in order:
+                running.program = int(program)
+                with np.errstate(all="ignore"):
+                    self.loaded()(**given)
+        finally:
+            _running.pop()
+
+    def _given(self, running: Launch, name: str, value: Any) -> Any:
+        """Return an argument as the kernel sees it."""
+        if "constexpr" in str(self.function.__annotations__.get(name, "")):
+            if isinstance(value, ArrayOutline | Block):
+                raise KernelError(f"{name} is tl.constexpr, and an array is none")
+            return value.value if isinstance(value, constexpr) else value
+        if isinstance(value, ArrayOutline):
+            return Pointer(running, value, Block(np.int64(0), INT64))
+        if isinstance(value, bool | int | float) or value is None:
+            return value if value is None else as_block(value)
+        if isinstance(value, np.generic):
+            return as_block(value.item())
+        raise TypeError(f"{name} of a kernel is an array or a number, and {type(value).__name__} is neither")
+
+
+def _globals_of(function: types.FunctionType) -> tuple[str, ...]:
+    """Return the names of globals that a function reads."""
+    read = (one for one in dis.get_instructions(function) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    return tuple({str(one.argval) for one in read})
+
+
+def _require_compilable(function: types.FunctionType) -> None:
+    """Raise KernelError for what Triton cannot compile."""
+    if function.__closure__:
+        raise KernelError(f"{function.__name__} uses a variable of the function around it; pass it")
+    for one in dis.get_instructions(function):
+        if one.opname in FORBIDDEN:
+            raise KernelError(f"Triton compiles no {FORBIDDEN[one.opname]}")
+        if isinstance(one.argval, str) and one.argval.startswith("__") and one.argval != "__debug__":
+            raise KernelError(f"Triton compiles no {one.argval}")
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    if any(not isinstance(value, int | float | str | constexpr | type(None)) for value in defaults):
+        raise KernelError("the default of a kernel's parameter is a number")
+
+
+def _seen(name: str, value: Any) -> Any:
+    """Return a global as a kernel sees it. Raises NameError if Triton lets it see none."""
+    if isinstance(value, constexpr):
+        return value.value
+    if isinstance(value, Kernel | DType | FrozenModule) or getattr(value, "__module__", "") == LANGUAGE:
+        return value
+    raise NameError(
+        f"Cannot access global variable {name} from within @jit'ed function. Triton kernels can only access"
+        " global variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`)."
+    )

@@ -1,0 +1,28 @@
+"""A mistake in a kernel is named whatever the style of the kernel moves."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from grader.course.catalog import Course
+from grader.course.submission import Submission
+from grader.grading.session import open_grader
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.slow
+def test_wrong_numbers_are_named_in_a_style_that_loads_more():
+    course = Course(ROOT)
+    info = course.kata_info("masked_add")
+    code = course.solution(info, "reference").read_text(encoding="utf-8")
+    plain = code.replace("x + y", "x - y")
+    again = code.replace("x + y", "tl.load(x_ptr + at, mask=inside) - y")
+    assert again != plain != code
+    grader, workers = open_grader(course, [info])
+    with closing(workers):
+        reports = [grader.grade(Submission(info, text, "masked_add.py")).report for text in (plain, again)]
+    for report in reports:
+        (agreement,) = (check for check in report.checks if check.name == "agrees_with_reference")
+        assert agreement.mistake.id == "subtracts"
