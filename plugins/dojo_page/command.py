@@ -15,19 +15,17 @@ from grader.cli.options import PASSED, GradeOptions
 from grader.course.catalog import Course
 from grader.plugins import libraries_told
 
-MISSING = (
-    "The page needs NiceGUI and markdown-it-py, which are not installed:"
-    " pip install 'nicegui>=3.18' 'markdown-it-py>=4'"
-)
+MISSING = "The page needs Starlette, Uvicorn, websockets and markdown-it-py, which are not installed"
+PACKAGES = ("starlette>=1.0", "uvicorn>=0.40", "websockets>=15", "markdown-it-py>=4")
 
 
 def run_page(course: Course, options: GradeOptions, port: int) -> int:
-    """Serve the page until Ctrl-C, and return the exit code. Raises CourseError if NiceGUI is missing or the
-    port is taken."""
-    with libraries_told(MISSING):
+    """Serve the page until Ctrl-C, and return the exit code. Raises CourseError if what it needs is missing
+    or the port is taken."""
+    with libraries_told(MISSING, *PACKAGES):
         from dojo_page import server
         from dojo_page.messages import JudgeTerms
-    address = server.free_address(port)
+    address, listener = server.open_address(course.root, port)
     with TemporaryDirectory(prefix="decoder-dojo-", dir=_readable_by_browsers()) as folder:
 
         def open_browser() -> None:
@@ -36,7 +34,7 @@ def run_page(course: Course, options: GradeOptions, port: int) -> int:
 
         if not address.token:
             click.echo(f"{course.syllabus.title} is at {address.new_url()}\nCtrl-C ends it.")
-        server.serve(course, JudgeTerms.of(course, options), address, open_browser)
+        server.serve(course, JudgeTerms.of(course, options), address, listener, open_browser)
     return PASSED
 
 

@@ -25,6 +25,7 @@ WORDS = re.compile(
 )
 BEHIND = re.compile(r"(?:, [a-z]+(?: [a-z]+)+)+$")
 BESIDE = re.compile(r"(?<=\s{2})[A-Za-z][\w.]*(?:\([^()]*\))?\s+= (?=\[)")  # a name beside others
+ASSIGNED = re.compile(r"\S[^=\n]*\s= (?=[\[({])")  # a name, before rows
 GAP = 2  # columns between them
 SHORT = 18  # characters of a name that is not broken
 MOST_COLUMNS = 5  # columns of a table
@@ -34,6 +35,7 @@ CELL = re.compile(r"\S+(?: \S+)*")
 EQUALS = re.compile(r"\s*(?:\S+(?: \S+)*)?\s+= ")
 EQUAL = "<mo>=</mo>"
 SYMBOLS = {"inf": "∞", "pi": "π"}
+BREAK = "\0"  # in a formula: a line may end here
 SPACE = '<mspace width="0.25em"/>'
 OPENS = {"(": ")", "[": "]"}
 DEEPEST = 20
@@ -66,9 +68,25 @@ def _as_written(lines: list[str]) -> str:
         return ""
     made = []
     for paragraph in paragraphs:
-        parts = "".join(f"<span>{escape(part)}</span>" for part in _side_by_side(_narrowed(paragraph)))
+        parts = "".join(map(_part, _side_by_side(_narrowed(paragraph))))
         made.append(f'<span class="beside">{parts}</span>')
     return f"<pre>{''.join(made)}</pre>"
+
+
+def _part(text: str) -> str:
+    """Return lines that belong together. What follows the `=` of the first one may stand below it, if the
+    other lines stand below that: so a matrix needs no more room than its rows."""
+    name = ASSIGNED.match(text)
+    lines = text.split("\n")
+    wide = len(name[0]) if name else 0
+    if name is None or any(line[:wide].strip() for line in lines[1:]):
+        return f"<span>{_rows(lines)}</span>"
+    rest = _rows([line[wide:] for line in lines])
+    return f'<span class="assigned"><span>{escape(name[0])}</span><span>{rest}</span></span>'
+
+
+def _rows(lines: list[str]) -> str:
+    return "".join(f'<span class="row">{escape(line)}\n</span>' for line in lines)
 
 
 def _narrowed(lines: list[str]) -> list[str]:
@@ -187,7 +205,16 @@ def _prose(text: str) -> str:
 
 
 def _math(inside: str) -> str:
-    return f'<math displaystyle="true">{inside}</math>'
+    """Return a formula, in parts between which a line may end: browsers break no line inside one."""
+    first, *others = inside.split(BREAK)
+    parts = [
+        first,
+        *(
+            part.replace("<mo>", '<mo form="infix">', 1) if part.startswith("<mo>") else part
+            for part in others
+        ),
+    ]
+    return "".join(f'<math displaystyle="true">{part}</math>' for part in parts if part)
 
 
 class Formula:
@@ -224,21 +251,25 @@ class Formula:
     def _list(self) -> str:
         found = self._relation()
         while self._take(","):
-            found += f"<mo>,</mo>{SPACE}{self._relation()}"
+            found += f"<mo>,</mo>{SPACE}{self._break()}{self._relation()}"
         return found
 
     def _relation(self) -> str:
         found = self._sum()
         while sign := self._take("=", "<", ">", "<=", ">=", *DOTS):
-            found += f"<mo>{escape(SIGNS.get(sign, sign))}</mo>{self._sum()}"
+            found += f"{self._break()}<mo>{escape(SIGNS.get(sign, sign))}</mo>{self._sum()}"
         return found
 
     def _sum(self) -> str:
         found = f"<mo>{SIGNS['-']}</mo>" if self._take("-") else ""
         found += self._term()
         while sign := self._take("+", "-"):
-            found += f"<mo>{SIGNS.get(sign, sign)}</mo>{self._term()}"
+            found += f"{self._break()}<mo>{SIGNS.get(sign, sign)}</mo>{self._term()}"
         return found
+
+    def _break(self) -> str:
+        """Return a mark where a line may end, which is nowhere inside brackets."""
+        return "" if self.depth else BREAK
 
     def _term(self) -> str:
         """Return a product; what stands before a `/` is above the line."""
@@ -246,9 +277,9 @@ class Formula:
         while sign := self._take("*", "/", "//", "@"):
             right = self._factors()
             if sign == "/":
-                found = f"<mfrac>{_row_of(_bare(found))}{_row_of(_bare(right))}</mfrac>"
+                found = f"<mfrac>{_row_of(_bare(found))}{_row_of(_bare(right))}</mfrac>".replace(BREAK, "")
             else:
-                found = f"{found}<mo>{SIGNS.get(sign, sign)}</mo>{right}"
+                found = f"{found}{self._break()}<mo>{SIGNS.get(sign, sign)}</mo>{right}"
         return found
 
     def _factors(self) -> str:

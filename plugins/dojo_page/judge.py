@@ -1,55 +1,24 @@
-"""Judge what the page asks: a process of its own, which holds the session and the keys.
-
-It reads questions from standard input and writes answers to what was standard output; it ends with its input.
-A new question ends a search at once, and a new grading ends the grading before.
-
-Run a student's own lines after the code of a file, in a worker, and draw their last value.
-
-Let a student's functions write for the page: a process of its own, which holds their workers.
-
-It reads wishes from standard input and writes tokens to what was standard output. A new wish ends the text
-before. A file that was saved since is loaded anew.
+"""Carry out what runs a student's code: judge a text, try lines, break and mend an answer, write a text, show
+what the functions give. Each question has an iterator of answers; how both travel is not known here.
 """
 
 from __future__ import annotations
 
 import ast
-import gc
-import os
-import sys
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import msgspec
-
-from dojo_page.messages import (
-    SPEAKS,
-    Answer,
-    Break,
-    Broken,
-    Dropped,
-    Grade,
-    Inbox,
-    JudgeTerms,
-    Mend,
-    Mended,
-    Question,
-    Said,
-    Speak,
-    Stop,
-    Tried,
-    Try,
-    Verdict,
-    Written,
-    send,
-)
-from dojo_review.review import begin, wrong_with
+from dojo_page.protocol import LONGEST_LINES, Arranged, Dropped, Progress, Said, Shown, Written
+from dojo_puzzle.judging import judge as judge_order
+from dojo_puzzle.judging import order_of
+from dojo_puzzle.offer import puzzle_of
+from dojo_review.review import Review, begin, wrong_with
+from dojo_show.answers import open_answers
 from dojo_show.demonstration import open_demonstration, read_recording, render_page, speech_of
 from dojo_show.speech import Silent, Speaker, Speech, Token, Wish, Writer, measured, section_of
 from grader.course.catalog import Course, KataInfo
@@ -63,22 +32,132 @@ from grader.grading.grader import Grader
 from grader.grading.pictures import picture_of
 from grader.grading.session import (
     COMPLAINTS,
+    DEFAULTS,
     GraderSettings,
     Session,
     lacks_library,
-    open_session,
     started,
     version_of,
 )
+from grader.report import Isolation, KataReport, Picture, Report
 from grader.texts.escaping import harmless
 from grader.texts.points import points
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, Budget, Outdated, WorkerLost
-from grader.worker.protocol.channel import ChannelClosed
-from grader.worker.protocol.system_calls import die_with_parent
+
+# --- questions ---
+
+
+@dataclass(frozen=True)
+class Grade:
+    """Grade the file of a kata, or a text in its place."""
+
+    kata: str
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Try:
+    """Run some lines after the code of a kata's file, or after a text in its place."""
+
+    kata: str
+    lines: str
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Arrange:
+    """Run some lines of a kata's puzzle, by their letters in the order from the top."""
+
+    kata: str
+    order: str
+
+
+@dataclass(frozen=True)
+class Break:
+    """Change a line of an answer that passes, for a review."""
+
+    kata: str
+
+
+@dataclass(frozen=True)
+class Mend:
+    """Judge a text that is in no file."""
+
+    kata: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Speak:
+    """Write a text; with `mine`, also with functions that do not pass."""
+
+    wish: Wish
+    mine: bool = False
+
+
+@dataclass(frozen=True)
+class See:
+    """Show what the functions give, also those that do not pass."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """End what is being done; what comes of it, if anything, is the answer to that."""
+
+
+Question = Grade | Try | Arrange | Break | Mend | Speak | See | Stop
+
+# --- answers ---
+
+
+EMPTY = Report(())
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The report of a kata, its score before if that was another one, another way to write it if it passes,
+    and what the whole report says of the grading. The last verdict has been searched."""
+
+    report: KataReport
+    was: str
+    seconds: float
+    way: str = ""
+    grading: Report = EMPTY
+    is_last: bool = False
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What the lines printed, their last value as a picture or text, and why they failed."""
+
+    printed: str
+    value: str = ""
+    pictures: tuple[Picture, ...] = ()
+    problem: str = ""
+    is_last: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A review, with the changed line."""
+
+    review: Review
+    is_last: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What is wrong with a text; nothing if it passes."""
+
+    told: str
+    is_last: ClassVar[bool] = True
+
+
+#: The others are those of the protocol, which the front end gets as they are.
+Answer = Verdict | Tried | Arranged | Broken | Mended | Said | Progress | Written | Shown | Dropped
 
 LAST = "value_of_the_last_line"
-LONGEST_LINES = 1 << 16  # characters of the lines
 
 
 def try_lines(
@@ -90,12 +169,12 @@ def try_lines(
     text = text_of(course.stub(info)) if asked.text is None else asked.text
     submission = Submission(info, text, f"{info.name}.py")
     if lacks_library(submission):
-        return Tried(asked.number, "", problem="PyTorch is not installed.")
+        return Tried("", problem="PyTorch is not installed.")
     try:
         lines, names = _with_function(asked.lines[:LONGEST_LINES], info.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f"Line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
-        return Tried(asked.number, "", problem=f"{where}{getattr(error, 'msg', error)}.")
+        return Tried("", problem=f"{where}{getattr(error, 'msg', error)}.")
     source = f"{submission.source.rstrip()}\n\n\n"
     above = source.count("\n")
     value, problem, printed = None, "", ""
@@ -112,7 +191,7 @@ def try_lines(
         printed = student.printed
     except WorkerLost as lost:  # before anything ran in it
         problem = str(lost)
-    return Tried(asked.number, harmless(printed), _text(value), picture_of(value), harmless(problem))
+    return Tried(harmless(printed), _text(value), picture_of(value), harmless(problem))
 
 
 def _with_function(lines: str, module: str) -> tuple[str, list[str]]:
@@ -148,39 +227,39 @@ def _text(value: Any) -> str:
     return "" if value is None else harmless(show(value))
 
 
-class JudgeLoop:
-    """Answers questions one after another, the last one that came first."""
+OUR_FAULT = "This is our fault, not yours; your file is unchanged. ({})"
 
-    def __init__(self, session: Session, inbox: Inbox, terms: JudgeTerms, answers: int) -> None:
-        self.session, self.inbox, self.terms, self._answers = session, inbox, terms, answers
-        self.course = session.course
-        self._waiting: deque[Question] = deque()
 
-    def run(self) -> None:
-        """Answer until the page is gone."""
-        while True:
-            while not self._waiting or self.inbox.has_news:
-                self._waiting += self.inbox.read()
-            self._answer(self._waiting.popleft())
+def _without_errors(answers: Iterator[Answer]) -> Iterator[Answer]:
+    """Yield these answers, and one for the error that ends them."""
+    try:
+        yield from answers
+    except Outdated:
+        yield Dropped()
+    except (*COMPLAINTS, CourseError, KataError, Silent) as error:
+        yield Dropped(str(error))
+    except Exception as error:
+        traceback.print_exc()
+        yield Dropped(OUR_FAULT.format(f"{type(error).__name__}: {error}"))
 
-    def _is_outdated(self) -> bool:
-        """Return whether another grading is asked for, or an end of what is being done."""
-        while self.inbox.has_news:
-            self._waiting += self.inbox.read()
-        return any(isinstance(question, Grade | Stop) for question in self._waiting)
 
-    def _answer(self, question: Question) -> None:
-        try:
-            for answer in self._answers_to(question):
-                send(self._answers, answer)
-        except Outdated:
-            send(self._answers, Dropped(question.number))
-        except (*COMPLAINTS, CourseError, KataError) as error:
-            send(self._answers, Dropped(question.number, str(error)))
-        except Exception as error:
-            traceback.print_exc()
-            fault = f"This is our fault, not yours; your file is unchanged. ({type(error).__name__}: {error})"
-            send(self._answers, Dropped(question.number, fault))
+class Judge:
+    """Answers one question after another. `is_outdated` says whether what is being done is to end, and
+    `has_question` whether another question waits, which ends a search."""
+
+    def __init__(
+        self,
+        session: Session,
+        search: float,
+        is_outdated: Callable[[], bool] = lambda: False,
+        has_question: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.session, self.course, self.search = session, session.course, search
+        self._is_outdated, self._has_question = is_outdated, has_question
+
+    def answers(self, question: Question) -> Iterator[Answer]:
+        """Yield the answers to a question; a complaint is one as well."""
+        return _without_errors(self._answers_to(question))
 
     def _answers_to(self, question: Question) -> Iterator[Answer]:
         match question:
@@ -188,13 +267,23 @@ class JudgeLoop:
                 yield from self._grade(question)
             case Try():
                 yield try_lines(self.session.grader, self.course, question, self._is_outdated)
+            case Arrange():
+                yield self._arranged(question)
             case Break():
                 info = self.course.kata_info(question.kata)
                 begun = begin(self.course, self.session.grader, info, date.today(), self._is_outdated)
-                yield Broken(question.number, begun[1])
+                yield Broken(begun[1])
             case Mend():
                 info = self.course.kata_info(question.kata)
-                yield Mended(question.number, wrong_with(self.session.grader, info, question.source))
+                yield Mended(wrong_with(self.session.grader, info, question.source))
+
+    def _arranged(self, question: Arrange) -> Arranged:
+        """Return what running an order has shown. Raises CourseError if it is none, or there is no puzzle."""
+        info = self.course.kata_info(question.kata)
+        puzzle = puzzle_of(self.course, info)
+        order = order_of(puzzle, question.order)
+        judged = judge_order(puzzle, info, self.session.grader, order, self._is_outdated)
+        return Arranged(judged.passes, judged.right, judged.told)
 
     def _grade(self, question: Grade) -> Iterator[Verdict]:
         """Yield the verdict, and the same with the place of the mistake once it has been searched."""
@@ -206,95 +295,81 @@ class JudgeLoop:
         is_other = bool(before.checks) and before.score != graded.report.score
         was = f"{points(before.score)} / {points(info.max_score)}" if is_other else ""
         way = self._other_way(info, question.text) if graded.report.status == "passed" else ""
-        first = Verdict(question.number, graded.report, was, time.monotonic() - began, way)
-        if graded.unexplained is not None and self.terms.search > 0:
+        grader, isolation = self.session.grader, graded.isolation or Isolation(process=False)
+        grading = Report((), grader.device, isolation, grader.provenance)
+        first = Verdict(graded.report, was, time.monotonic() - began, way, grading)
+        if graded.unexplained is not None and self.search > 0:
             yield first
-            located = graded.locate(SearchOptions(self.terms.search, is_outdated=self._has_question))
-            first = msgspec.structs.replace(first, report=located.report)
-        yield msgspec.structs.replace(first, is_last=True)
+            located = graded.locate(SearchOptions(self.search, is_outdated=self._has_question))
+            first = replace(first, report=located.report)
+        yield replace(first, is_last=True)
 
     def _other_way(self, info: KataInfo, text: str | None) -> str:
         keyring = self.session.grader.keyring
         own = text_of(self.course.stub(info)) if text is None else text
         return one_way(keyring.kata(info).way) if keyring else other_way(self.course, info, own)
 
-    def _has_question(self) -> bool:
-        return self._is_outdated() or bool(self._waiting)
-
-
-def judge(terms: JudgeTerms, answers: int) -> None:
-    """Open the session, and answer until the page is gone."""
-    course = Course(Path(terms.root), Path(terms.exercises), terms.plan)
-    chosen: list[KataInfo] = [info for info in course.katas.values() if info.library == terms.library]
-    paths = [(info, course.stub(info)) for info in chosen]
-    with open_session(course, paths, settings=settings_of(terms)) as session:
-        gc.freeze()
-        JudgeLoop(session, Inbox(0), terms, answers).run()
-
-
-def settings_of(terms: JudgeTerms) -> GraderSettings:
-    """Return how the terms let a grader work."""
-    key, secret = (path and Path(path) for path in (terms.key, terms.secret))
-    return GraderSettings(terms.device, terms.isolation, key or None, secret or None)
-
 
 INSIDE = "Inside the text"
 ONE_AT_A_TIME = "Until then one part of the recorded text can be left out at a time; the rest waits."
+#: By whether another way is measured.
+MEASURING = {False: "Measuring the loss …", True: "Measuring how fast it is …"}
 HOW = "Press a token to see what it was chosen from, and what each head looked at."
 
 
-class Desk:
-    """Answers wishes one after another, the last one that came first."""
+class Show:
+    """Lets the student's functions write texts, and shows what they give. A file that was saved since is
+    loaded anew. `settings` say how a grader may work."""
 
-    def __init__(self, course: Course, terms: JudgeTerms, inbox: Inbox, answers: int) -> None:
-        self.course, self.terms, self.inbox, self._answers = course, terms, inbox, answers
+    def __init__(self, course: Course, settings: GraderSettings = DEFAULTS) -> None:
+        self.course, self.settings = course, settings
         self.demonstration = open_demonstration(course)
         self._open: tuple[object, Speaker | None] = (None, None)
         self._stack = ExitStack()
 
-    def run(self) -> None:
-        """Answer until the page is gone."""
-        with self._stack:
-            while True:
-                for question in (found := self.inbox.read())[:-1]:
-                    send(self._answers, Dropped(question.number))
-                if found:
-                    self._answer(found[-1])
+    def __enter__(self) -> Show:
+        return self
 
-    def _answer(self, question: Question) -> None:
-        assert isinstance(question, Speak)
-        try:
-            for answer in self._answers_to(question):
-                send(self._answers, answer)
-                if self.inbox.has_news and not answer.is_last:
-                    send(self._answers, Dropped(question.number))
-                    return
-        except (*COMPLAINTS, CourseError, KataError, Silent) as error:
-            send(self._answers, Dropped(question.number, str(error)))
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
 
-    def _answers_to(self, question: Speak) -> Iterator[Answer]:
+    def answers(self, question: Speak | See) -> Iterator[Answer]:
+        """Yield the answers to a question; a complaint is one as well."""
+        return _without_errors(self._speak(question) if isinstance(question, Speak) else self._see())
+
+    def _see(self) -> Iterator[Answer]:
+        yield Progress("Running your functions …")
+        katas = self.demonstration.katas
+        with open_answers(self.course, katas, mine=True, remembers=True, settings=self.settings) as answers:
+            sections = self.demonstration.show(answers, read_recording(self.demonstration), None)
+        yield Shown(render_page(self.demonstration, sections))
+
+    def _speak(self, question: Speak) -> Iterator[Answer]:
         speech = speech_of(self.demonstration, self.course)
+        yield Progress("Loading your functions …")
         speaker, wish = self._speaker(speech, mine=question.mine), question.wish
         recording = read_recording(self.demonstration).get("speech", {})
         if missing := speaker.missing():
             whole, parts = recording.get("text", ""), recording.get("without", {})
             left_out = wish.without[0] if len(wish.without) == 1 else ""
-            yield Said(question.number, parts.get(left_out, whole))
+            yield Said(parts.get(left_out, whole))
             remarks = [speech.to_go(missing), ONE_AT_A_TIME, *speech.left_out(wish)[: bool(left_out)]]
             beside = whole if left_out in parts else ""
-            yield Written(question.number, tuple(remarks), is_recorded=True, beside=beside)
+            yield Written(tuple(remarks), is_recorded=True, beside=beside)
             return
         writer, tokens = speaker.writer(wish), list[Token]()
         remarks = speech.left_out(wish)
         try:
             for token in writer.write(wish):
                 tokens.append(token)
-                yield Said(question.number, token.text)
+                yield Said(token.text)
+            yield Progress(MEASURING[bool(wish.way)])
             remarks += measured(writer, wish, tokens, recording.get("loss"))
         except Silent as reason:
             remarks.append(str(reason))
+        yield Progress("Looking inside …")
         beside = recording.get("text", "") if wish.without and wish.prompt == speech.prompt else ""
-        yield Written(question.number, tuple(remarks), self._inside(writer, wish, tokens), beside=beside)
+        yield Written(tuple(remarks), self._inside(writer, wish, tokens), beside=beside)
 
     def _inside(self, writer: Writer, wish: Wish, tokens: list[Token]) -> str:
         """Return a page that shows what each token was chosen from, and what the heads looked at."""
@@ -311,35 +386,7 @@ class Desk:
         known, speaker = self._open
         if speaker is None or known != state:
             self._stack.close()
-            settings = settings_of(self.terms)
-            new = Speaker(self.course, speech, mine=mine, remembers=True, settings=settings)
+            new = Speaker(self.course, speech, mine=mine, remembers=True, settings=self.settings)
             speaker = self._stack.enter_context(new)
             self._open = state, speaker
         return speaker
-
-
-def write(terms: JudgeTerms, answers: int) -> None:
-    """Answer wishes until the page is gone."""
-    Desk(Course(Path(terms.root), Path(terms.exercises)), terms, Inbox(0), answers).run()
-
-
-def main() -> None:
-    """Judge the katas of one library, or write texts, until standard input ends; the arguments are the terms
-    and, for texts, `speak`. What prevents the work is its only answer."""
-    terms, work = (
-        msgspec.json.decode(sys.argv[1], type=JudgeTerms),
-        write if sys.argv[2:] == [SPEAKS] else judge,
-    )
-    die_with_parent()
-    answers = os.dup(1)
-    os.dup2(2, 1)  # so that nothing else is printed between two answers
-    try:
-        work(terms, answers)
-    except (ChannelClosed, BrokenPipeError):
-        pass
-    except (*COMPLAINTS, CourseError, KataError) as error:
-        send(answers, Dropped(0, str(error)))
-
-
-if __name__ == "__main__":
-    main()

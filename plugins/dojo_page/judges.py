@@ -8,26 +8,25 @@ import sys
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from dojo_page.messages import (
-    SPEAKS,
+from dojo_page.judge import (
     Answer,
+    Arrange,
     Break,
-    Dropped,
     Grade,
-    JudgeTerms,
     Mend,
     Question,
+    See,
     Speak,
     Stop,
     Try,
     Verdict,
-    answers_in,
-    framed,
 )
+from dojo_page.messages import SHOWS, JudgeTerms, framed, messages_in
+from dojo_page.protocol import Dropped
 from dojo_show.speech import Wish
 from grader.processes.ending import WAIT_SECONDS, ending
 from grader.texts.escaping import sound
@@ -38,6 +37,7 @@ POLL_SECONDS = 0.2
 PAUSE_SECONDS = 0.3  # after the last key, before a text is judged
 QUIET_SECONDS = 1.5  # after the last key, before a syntax error is shown
 ENDED = "The judge has ended; it starts again with the next change."
+STOPPED = "Stopped."
 
 
 @dataclass
@@ -45,43 +45,48 @@ class JudgeProcess:
     """The trusted end of one judge. Answers come back to whoever asked, by the number of the question."""
 
     terms: JudgeTerms
-    speaks: bool = False
     process: asyncio.subprocess.Process | None = None
     asked: dict[int, asyncio.Queue[Answer]] = field(default_factory=dict)
     reading: asyncio.Task[None] | None = None
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _stopped: set[int] = field(default_factory=set)  # what was asked when the last stop was
 
     async def ask(self, question: Question) -> AsyncGenerator[Answer, None]:
         """Yield the answers to a question; the last one is marked."""
-        answers = self.asked[question.number] = asyncio.Queue()
+        number = next(self._numbers)
+        answers = self.asked[number] = asyncio.Queue()
         try:
             async with self.starting:
                 await self._start()
             assert self.process is not None
             assert self.process.stdin is not None
-            self.process.stdin.write(framed(question))
+            self.process.stdin.write(framed(number, question))
             with suppress(ConnectionError):
                 await self.process.stdin.drain()
             while True:
                 answer = await answers.get()
+                if answer == Dropped() and number in self._stopped:
+                    answer = Dropped(STOPPED)
                 yield answer
                 if answer.is_last:
                     return
         finally:
-            del self.asked[question.number]
+            del self.asked[number]
+            self._stopped.discard(number)
 
     def stop(self) -> None:
         """End what the judge is doing."""
         if self.process is not None and self.process.stdin is not None and self.process.returncode is None:
-            self.process.stdin.write(framed(Stop()))
+            self._stopped = {*self.asked}
+            self.process.stdin.write(framed(0, Stop()))
 
     async def _start(self) -> None:
         if self.process is not None and self.process.returncode is None:
             return
         self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "dojo_page.judge"),
+            *(sys.executable, "-P", "-m", "dojo_page.judge_process"),
             msgspec.json.encode(self.terms).decode(),
-            *([SPEAKS] if self.speaks else []),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # so that Ctrl-C ends the server, which then ends the judges
@@ -95,14 +100,14 @@ class JudgeProcess:
         with suppress(ChannelClosed, Malformed, msgspec.DecodeError):
             while True:
                 frames.add(await process.stdout.read(CHUNK))
-                for answer in answers_in(frames):
-                    if answer.number in self.asked:
-                        self.asked[answer.number].put_nowait(answer)
-                    elif not answer.number and isinstance(answer, Dropped):
+                for number, answer in messages_in(frames):
+                    if number in self.asked:
+                        self.asked[number].put_nowait(answer)
+                    elif not number and isinstance(answer, Dropped):
                         problem = answer.problem
         await end(process, wait=1.0)  # it has closed its output
-        for number, answers in self.asked.items():
-            answers.put_nowait(Dropped(number, problem))
+        for answers in self.asked.values():
+            answers.put_nowait(Dropped(problem))
 
     async def end(self) -> None:
         """Close the pipe, which ends the judge and its workers."""
@@ -126,15 +131,14 @@ class Judges:
     """The judges of a course, by library. What is typed may hold half a character, which no message can."""
 
     def __init__(self, terms: JudgeTerms) -> None:
-        self.terms, self._numbers = terms, itertools.count(1)
+        self.terms = terms
         self._judges: dict[str, JudgeProcess] = {}
-        self._speaker = JudgeProcess(terms, speaks=True)
 
     def grade(self, library: str, kata: str, text: str | None = None) -> AsyncGenerator[Answer, None]:
-        return self._judge(library).ask(Grade(next(self._numbers), kata, text and sound(text)))
+        return self._judge(library).ask(Grade(kata, text and sound(text)))
 
     async def verdicts(
-        self, library: str, kata: str, typed_at: float, text: str | None = None
+        self, library: str, kata: str, text: str | None = None, typed_at: float = 0.0
     ) -> AsyncGenerator[Verdict | Dropped, None]:
         """Yield the verdicts on a kata's file, or on a text in its place, or why there is none; it is judged
         again if another kata was judged instead. A syntax error waits until it is no longer one that is being
@@ -156,18 +160,29 @@ class Judges:
     def run(
         self, library: str, kata: str, lines: str, text: str | None = None
     ) -> AsyncGenerator[Answer, None]:
-        typed = sound(lines), text and sound(text)
-        return self._judge(library).ask(Try(next(self._numbers), kata, *typed))
+        return self._judge(library).ask(Try(kata, sound(lines), text and sound(text)))
+
+    def arrange(self, library: str, kata: str, order: str) -> AsyncGenerator[Answer, None]:
+        return self._judge(library).ask(Arrange(kata, order))
 
     def break_line(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
-        return self._judge(library).ask(Break(next(self._numbers), kata))
+        return self._judge(library).ask(Break(kata))
 
     def mend(self, library: str, kata: str, source: str) -> AsyncGenerator[Answer, None]:
-        return self._judge(library).ask(Mend(next(self._numbers), kata, sound(source)))
+        return self._judge(library).ask(Mend(kata, sound(source)))
 
     def speak(self, wish: Wish, *, mine: bool) -> AsyncGenerator[Answer, None]:
-        wish = msgspec.structs.replace(wish, prompt=sound(wish.prompt))
-        return self._speaker.ask(Speak(next(self._numbers), wish, mine))
+        return self._judge(SHOWS).ask(Speak(replace(wish, prompt=sound(wish.prompt)), mine))
+
+    async def see(self) -> AsyncGenerator[Answer, None]:
+        """Yield a page that shows what the functions give, from a process of its own."""
+        process = JudgeProcess(msgspec.structs.replace(self.terms, library=SHOWS))
+        try:
+            async with aclosing(process.ask(See())) as answers:
+                async for answer in answers:
+                    yield answer
+        finally:
+            await process.end()
 
     def stop(self, library: str) -> None:
         self._judge(library).stop()
@@ -185,4 +200,4 @@ class Judges:
 
     async def end(self) -> None:
         """End all judges."""
-        await asyncio.gather(*(judge.end() for judge in [*self._judges.values(), self._speaker]))
+        await asyncio.gather(*(judge.end() for judge in self._judges.values()))

@@ -1,206 +1,72 @@
 """Serve the page to the person at this machine: `grade page`.
 
-Let in nobody but the person at this machine, and let the page load nothing from anywhere else.
-
-An address holds a code that is good for one use: it is exchanged for a cookie that scripts cannot read. All
-addresses begin with a path that was drawn, and the cookie is of that path, since ports share their cookies:
-another server of this machine does not get it. A request's Host must be this server's, and its Origin, if it
-has one, too: a page of another site opens no socket. A proxy that has checked the person itself, such as
-Jupyter's, sends a token in a header, and has its own host and path.
+The front end is a folder of files. It talks to the desk and the judges through one socket for each tab; the
+guard stands before both.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
-import re
 import secrets
 import socket
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import traceback
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from urllib.parse import parse_qs, urlencode
+from typing import Any, TypeVar
 
-from nicegui import app, html, ui
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request as HttpRequest
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from dojo_page import protocol
+from dojo_page.connection import GROUPS, Connection
+from dojo_page.desk import Desk, Host
+from dojo_page.guard import Guard
+from dojo_page.judge import OUR_FAULT
 from dojo_page.judges import Judges
 from dojo_page.jupyter import TOKEN
-from dojo_page.kata_view import KataView
 from dojo_page.messages import JudgeTerms
-from dojo_page.path_view import PathView, SeeView, SpeakView
-from dojo_page.review_view import ReviewView
-from dojo_page.workplace import Workplace, prefix, press_question_mark
-from grader.course.catalog import Course
+from dojo_page.protocol import Answer, BadRequest, Problem, Request
+from dojo_page.returning import KeptPage, Returning, keep_page, kept_page
+from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
 from grader.formats import pages
-
-HEADER, PREFIX = b"x-dojo-token", b"x-forwarded-prefix"
-PARAMETER, NAME = "code", "dojo"  # of the address, and of the cookie
-SCRIPT = re.compile(rb"<script\b(?![^>]*\bnonce=)")
-REFUSED = (
-    "This page opens with the address that `grade page` prints, which is good for one browser. End the page"
-    " and start it again for another one.\n"
-)
-#: NiceGUI compiles its templates in the browser, hence `unsafe-eval`; without the nonce no script in a text
-#: runs. Its elements and CodeMirror's carry styles of their own.
-POLICY = (
-    "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
-    " img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-src 'self'; base-uri 'none';"
-    " form-action 'none'; frame-ancestors 'self'"
-)
-
-HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"no-referrer",
-    b"cross-origin-opener-policy": b"same-origin",
-}
-
-
-class Guard:
-    """Checks every request and every socket before the application sees it, and adds the content policy.
-
-    The page has the addresses `bases`, such as `http://127.0.0.1:8000`, each followed by `path`. `codes` are
-    those that were not used yet; `token` is that of a proxy, empty without one.
-    """
-
-    def __init__(
-        self, app: ASGIApp, bases: Iterable[str], path: str, codes: set[str], token: str = ""
-    ) -> None:
-        self.app, self.path, self.codes, self.token = app, path, codes, token
-        self.origins = frozenset(bases)
-        self.hosts = {base.partition("//")[2]: base.startswith("https:") for base in self.origins}
-        self._secret = secrets.token_urlsafe(32)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            await self.app(scope, receive, send)
-            return
-        headers = {name.lower(): value for name, value in scope["headers"]}
-        if self.token and _is_same(headers.get(HEADER, b"").decode("latin-1"), self.token):
-            await self._let_in(scope, receive, send)
-            return
-        host = headers.get(b"host", b"").decode("latin-1")
-        place = scope["path"].removeprefix(self.path)
-        if not self._is_own(host, headers) or place == scope["path"] or not place.startswith("/"):
-            await self._refuse(scope, receive, send)
-            return
-        found = parse_qs(scope["query_string"].decode("latin-1"))
-        code = next((code for code in self.codes if _is_same(found.get(PARAMETER, [""])[0], code)), None)
-        if scope["type"] == "http" and code is not None:
-            self.codes.discard(code)
-            await self._enter(place, host, found)(scope, receive, send)
-        elif _is_same(_cookie(headers, self._name(host)), self._secret):
-            await self._let_in(self._below(scope, place), receive, send)
-        else:
-            await self._refuse(scope, receive, send)
-
-    def _is_own(self, host: str, headers: dict[bytes, bytes]) -> bool:
-        """Return whether a request came to this server by its own name, and from its own page."""
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        return host in self.hosts and (not origin or origin in self.origins)
-
-    def _name(self, host: str) -> str:
-        """Return the name of the cookie: with the port, or for one host alone where browsers can do that."""
-        return f"__Host-{NAME}" if self.hosts[host] else f"{NAME}_{host.rpartition(':')[2]}"
-
-    def _enter(self, place: str, host: str, found: dict[str, list[str]]) -> RedirectResponse:
-        """Return an answer that sets the cookie and leads to the same place without the code."""
-        rest = urlencode({name: texts for name, texts in found.items() if name != PARAMETER}, doseq=True)
-        answer = RedirectResponse(self.path + place + (f"?{rest}" if rest else ""), 303)
-        is_secure = self.hosts[host]
-        answer.set_cookie(
-            self._name(host),
-            self._secret,
-            path="/" if is_secure else f"{self.path}/",
-            secure=is_secure,
-            httponly=True,
-            samesite="lax",  # a strict one would not come back now, since another page has led here
-        )
-        answer.headers.update({name.decode(): value.decode() for name, value in HEADERS.items()})
-        return answer
-
-    def _below(self, scope: Scope, place: str) -> Scope:
-        """Return a request as a proxy would send it that puts the path before the page's own."""
-        headers = [(name, value) for name, value in scope["headers"] if name.lower() != PREFIX]
-        return {
-            **scope,
-            "path": place,
-            "raw_path": scope.get("raw_path", b"").removeprefix(self.path.encode()),
-            "headers": [*headers, (PREFIX, self.path.encode())],
-        }
-
-    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send if scope["type"] == "websocket" else _with_policy(send))
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1008})
-        else:
-            await PlainTextResponse(REFUSED, 403)(scope, receive, send)
-
-
-def _is_same(given: str, secret: str) -> bool:
-    return secrets.compare_digest(given.encode("utf-8", "replace"), secret.encode())
-
-
-def _cookie(headers: dict[bytes, bytes], name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
-
-
-def _with_policy(send: Send) -> Send:
-    """Return a function that sends a response with the policy, and the scripts of a page with the nonce."""
-    nonce = secrets.token_urlsafe(16)
-    start: Message = {}
-    body = bytearray()
-
-    async def sending(message: Message) -> None:
-        nonlocal start
-        if message["type"] == "http.response.start":
-            headers = dict(message["headers"])
-            added = dict(HEADERS)
-            if b"content-security-policy" not in headers:
-                added[b"content-security-policy"] = POLICY.format(nonce=nonce).encode()
-            start = {**message, "headers": [*message["headers"], *added.items()]}
-            if headers.get(b"content-type", b"").startswith(b"text/html"):
-                return  # it is sent whole, since a tag may lie across two parts
-            await send(start)
-            start = {}
-        elif start:
-            body.extend(message.get("body", b""))
-            if message.get("more_body"):
-                return
-            page = SCRIPT.sub(f'<script nonce="{nonce}"'.encode(), bytes(body))
-            kept = [(name, value) for name, value in start["headers"] if name != b"content-length"]
-            await send({**start, "headers": [*kept, (b"content-length", str(len(page)).encode())]})
-            await send({"type": "http.response.body", "body": page})
-        else:
-            await send(message)
-
-    return sending
-
+from grader.grading.session import TORCH, lacks_library
+from grader.installing import install_command
 
 HOST = "127.0.0.1"
-TEMPLATES = Path(__file__).parent / "templates"
-LONG_ENOUGH = 3600.0  # seconds that a page may be cut off or asleep before it loads anew
+FRONT = Path(__file__).parent / "front"
+LARGEST_MESSAGE = 2 << 20  # bytes of a request: a text and lines, all of it escaped
+MOST_REQUESTS = 64  # of a tab that are carried out at a time
+LOOK_SECONDS = 0.5  # between two looks at the files that a tab has open
+CAN = ("see", "speak", "review")
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Address:
     """Where the page is: its port, and the path with which its addresses begin. `codes` let one in, once
-    each."""
+    each; at the `former` paths, `returning` lets a tab in that an earlier process has let in."""
 
     port: int
     token: str = ""  # of a proxy that checks the person itself
     path: str = field(default_factory=lambda: f"/{secrets.token_hex(8)}")
     codes: set[str] = field(default_factory=set)
+    former: tuple[str, ...] = ()
+    returning: Returning = field(default_factory=Returning)
 
     @property
     def bases(self) -> list[str]:
@@ -214,90 +80,227 @@ class Address:
 
     def new_url(self) -> str:
         """Return an address that opens the page in one browser."""
+        return self.bases[0] + self.new_place()
+
+    def new_place(self) -> str:
+        """Return that address from its path on."""
         code = secrets.token_urlsafe(16)
         self.codes.add(code)
-        return f"{self.bases[0]}{self.path}/?code={code}"
+        return f"{self.path}/?code={code}"
 
 
-def free_address(port: int = 0) -> Address:
-    """Return an address with this port, or a free one, and with the token of a proxy if there is one. Raises
-    CourseError if the port is taken."""
-    with socket.socket() as listener:
+def bound(port: int) -> socket.socket:
+    """Return a socket with this port, or with a free one for 0. Raises OSError."""
+    listener = socket.socket()
+    try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen()  # or another server could have the same port
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def open_address(root: Path, port: int = 0) -> tuple[Address, socket.socket]:
+    """Return an address with this port, or a free one, with its socket, and with the token of a proxy if
+    there is one. The port is the one that the course had last, if it is free, so that tabs come back. Raises
+    CourseError if the port is taken."""
+    token = os.environ.pop(TOKEN, "")
+    kept = None if token else kept_page(root)
+    if kept is not None and port in (0, kept.port):
+        with suppress(OSError):
+            listener = bound(kept.port)
+            return _address_again(root, kept), listener
+    try:
+        listener = bound(port)
+    except OSError:
+        raise CourseError(f"Port {port} is taken; leave out --port for a free one.") from None
+    address = Address(listener.getsockname()[1], token)
+    if not token and (
+        kept is None or port
+    ):  # the port that is kept may be that of a page which is served now
+        keep_page(root, KeptPage(address.port, [address.path], address.returning.key))
+    return address, listener
+
+
+def _address_again(root: Path, kept: KeptPage) -> Address:
+    """Return an address at the port that the course had last, with another path, and keep it."""
+    address = Address(kept.port, former=tuple(kept.paths), returning=Returning(kept.key))
+    keep_page(root, KeptPage(kept.port, [address.path, *kept.paths], kept.key))
+    return address
+
+
+def missing_here(info: KataInfo) -> str:
+    """Return the command that installs what a kata needs and what is not there; empty if all is there."""
+    return install_command(TORCH) if lacks_library(info) else ""
+
+
+class Apart:
+    """Does the desk's work in one thread, one thing after another: so no two tabs write a file at a time."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1)
+
+    async def __call__(self, work: Callable[[], Result], /) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def end(self) -> None:
+        """Do nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+class Tab:
+    """One socket: reads requests, carries them out side by side, and writes the answers."""
+
+    def __init__(self, websocket: WebSocket, connection: Connection, apart: Apart) -> None:
+        self.websocket, self.connection, self.apart = websocket, connection, apart
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._judged: dict[str, tuple[int, asyncio.Task[None]]] = {}  # by group: what was asked last
+        self._writes = asyncio.Lock()
+
+    async def serve(self, entered: protocol.Entered) -> None:
+        """Tell the tab how it has entered, and answer until it is gone."""
+        await self.websocket.accept()
+        looking = asyncio.create_task(self._look())
         try:
-            listener.bind((HOST, port))
-        except OSError:
-            raise CourseError(f"Port {port} is taken; leave out --port for a free one.") from None
-        return Address(listener.getsockname()[1], os.environ.pop(TOKEN, ""))
+            await self._tell(0, entered)
+            while True:
+                await self._take(await self.websocket.receive_text())
+        except (WebSocketDisconnect, KeyError):  # KeyError: bytes came, and no text
+            pass
+        finally:
+            for task in (looking, *self._tasks):
+                task.cancel()
+
+    async def _take(self, text: str) -> None:
+        """Begin to carry out a request; one of a group ends the one before."""
+        message: Any = None
+        try:
+            message = json.loads(text)
+            request = protocol.request_of(message, _checked)
+        except (ValueError, RecursionError, BadRequest) as error:
+            why = str(error) if isinstance(error, BadRequest) else protocol.NO_REQUEST
+            await self._tell(protocol.number_of(message), Problem(why))
+            return
+        number, group = protocol.number_of(message), GROUPS.get(type(request), "")
+        if isinstance(request, protocol.Stop):
+            self.connection.stop()
+            await self._drop("show")
+            return
+        if group:
+            await self._drop(group)
+        if len(self._tasks) >= MOST_REQUESTS:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        task = asyncio.create_task(self._carry_out(number, request))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if group:
+            self._judged[group] = number, task
+
+    async def _drop(self, group: str) -> None:
+        """Cancel the last request of a group, and tell the tab that it was dropped."""
+        number, task = self._judged.pop(group, (0, None))
+        if task is not None and task.cancel():
+            await self._tell(number, protocol.Dropped())
+
+    async def _carry_out(self, number: int, request: Request) -> None:
+        try:
+            async with aclosing(self.connection.answers(request)) as answers:
+                async for answer in answers:
+                    if answer.is_last:  # what ends now is not dropped any more
+                        self._judged = {group: one for group, one in self._judged.items() if one[0] != number}
+                    await self._tell(number, answer)
+        except Exception as error:
+            traceback.print_exc()
+            await self._tell(number, Problem(OUR_FAULT.format(f"{type(error).__name__}: {error}")))
+
+    async def _look(self) -> None:
+        """Tell what other programs write to the files that are open."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for changed in await self.apart(self.connection.look):
+                await self._tell(0, changed)
+
+    async def _tell(self, number: int, answer: Answer) -> None:
+        text = json.dumps(protocol.message_of(number, answer), separators=(",", ":"))
+        async with self._writes:
+            with suppress(WebSocketDisconnect, RuntimeError):  # the tab is gone
+                await self.websocket.send_text(text)
 
 
-def serve(course: Course, terms: JudgeTerms, address: Address, started: Callable[[], None]) -> None:
+def _checked(given: Any, record: type[Request]) -> Request:
+    return msgspec.convert(given, record)
+
+
+def application(course: Course, judges: Judges, address: Address) -> Starlette:
+    """Return what is served: the front end's files, and the socket, behind the guard."""
+    desk, apart = Desk(course, Host("local", CAN, missing_here)), Apart()
+
+    async def connect(websocket: WebSocket) -> None:
+        is_back, key = "proof" in websocket.query_params, "" if address.token else address.returning.key
+        entered = protocol.Entered(key, address.new_place() if is_back else "")
+        await Tab(websocket, Connection(desk, judges, apart), apart).serve(entered)
+
+    async def index(_: HttpRequest) -> Response:
+        return FileResponse(FRONT / "index.html")
+
+    async def styles(_: HttpRequest) -> Response:
+        return Response(pages.style_of(*pages.STYLES), media_type="text/css")
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        apart.end()
+        await judges.end()
+
+    guard = Middleware(
+        Guard,
+        bases=address.bases,
+        path=address.path,
+        codes=address.codes,
+        former=address.former,
+        returning=address.returning,
+        token=address.token,
+    )
+    routes = [
+        WebSocketRoute("/socket", connect),
+        Route("/", index),
+        Route("/styles.css", styles),
+        Mount("/", StaticFiles(directory=FRONT)),
+    ]
+    return Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
+
+
+class Server(uvicorn.Server):
+    """A server that calls a function once it can be reached."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._started()
+
+
+def serve(
+    course: Course,
+    terms: JudgeTerms,
+    address: Address,
+    listener: socket.socket,
+    started: Callable[[], None],
+) -> None:
     """Serve the course until the terminal ends it; `started` is called once it can be opened."""
-    place = Workplace(course, Judges(terms))
-    app.add_middleware(
-        Guard, bases=address.bases, path=address.path, codes=address.codes, token=address.token
+    config = uvicorn.Config(
+        application(course, Judges(terms), address),
+        log_level="error",
+        access_log=False,
+        ws=WebSocketsSansIOProtocol,
+        ws_max_size=LARGEST_MESSAGE,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
     )
-    app.add_api_route("/shown/{number}", lambda number: _shown(place, f"/shown/{number}"))
-    app.on_shutdown(place.judges.end)
-    app.on_startup(started)
     with suppress(KeyboardInterrupt):
-        ui.run(
-            lambda: _root(place),
-            host=HOST,
-            port=address.port,
-            title=course.syllabus.title,
-            favicon="🥋",
-            dark=None,
-            language="en-US",
-            reload=False,
-            show=False,
-            tailwind=False,
-            gzip_middleware_factory=None,
-            show_welcome_message=False,
-            reconnect_timeout=LONG_ENOUGH,
-            timeout_graceful_shutdown=1,
-        )
-
-
-def _shown(place: Workplace, path: str) -> HTMLResponse:
-    """Return a page for a frame. It names its own scripts, and reaches neither this page nor the server."""
-    found = place.shown.get(path, "This page is gone; open it again.")
-    return HTMLResponse(
-        found, headers={"Content-Security-Policy": "sandbox allow-scripts; frame-ancestors 'self'"}
-    )
-
-
-def _root(place: Workplace) -> None:
-    """Build what all views have, and the view of the address."""
-    style, script, lost = (
-        (TEMPLATES / name).read_text(encoding="utf-8") for name in ("app.css", "app.js", "lost.html")
-    )
-    ui.add_css(pages.style_of(*pages.STYLES) + style)
-    ui.add_body_html(f"{lost}<script>{script}</script>")
-    html.a("Skip to the content", href="#main").classes("skip")
-    with html.header().classes("top"), html.nav(**{"aria-label": "Course"}):
-        html.a(place.course.syllabus.title, href=f"{prefix()}/")
-        if place.course.syllabus.see:
-            html.a("See", href=f"{prefix()}/see")
-        if place.lessons is not None:
-            html.a("Speak", href=f"{prefix()}/speak")
-        html.button("? keys", type="button").classes("plain").on("click", press_question_mark)
-
-    def kata(name: str) -> None:
-        if name in place.course.katas:
-            KataView(place, place.course.katas[name])
-        else:
-            with html.div(id="main").classes("path"):
-                html.h1("No such kata")
-                html.a("To the path", href=f"{prefix()}/")
-
-    ui.sub_pages(
-        {
-            "/": lambda: PathView(place) and None,
-            "/kata/{name}": kata,
-            "/review": lambda: ReviewView(place) and None,
-            "/see": lambda: SeeView(place) and None,
-            "/speak": lambda: SpeakView(place) and None,
-            "/speak/{without}": lambda without: SpeakView(place, without) and None,
-        }
-    )
+        Server(config, started).run([listener])

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nicegui", reason="the extra `page` is not installed")
-
 from dojo_page.formulas import Formula, NoFormula, as_html, as_table
 from grader.course.catalog import Course
 from grader.course.renaming import statement_of
@@ -27,8 +25,12 @@ def blocks():
 
 
 def plain(text):
-    """Return MathML in a shorter form: without rows and spaces."""
-    return re.sub(r"</?mrow>|<mspace[^>]*>", "", Formula(text).whole())
+    """Return MathML without `<mrow>`, spaces, and the tags between which a line may end."""
+    return re.sub(r"</?mrow>|<mspace[^>]*>|\0", "", Formula(text).whole())
+
+
+def plain_text(markup):
+    return re.sub("<[^>]*>", "", markup)
 
 
 @pytest.mark.parametrize(
@@ -109,14 +111,22 @@ def test_what_is_no_table_stays_as_it_is_written(lines):
 
 def test_arrays_beside_each_other_may_stand_below_each_other_and_rows_stay_rows():
     apart = as_html(["q = [[1, 2],        k = [[3],", "     [3, 4]]             [4]]"])
-    assert apart == (
-        '<pre><span class="beside"><span>q = [[1, 2],\n     [3, 4]]</span>'
-        "<span>k = [[3],\n     [4]]</span></span></pre>"
-    )
+    q, k = (
+        f'<span class="assigned"><span>{name} = </span><span><span class="row">{first}\n</span>'
+        f'<span class="row"> {second}\n</span></span></span>'
+        for name, first, second in (("q", "[[1, 2],", "[3, 4]]"), ("k", "[[3],", "[4]]"))
+    )  # a name stands above its rows where there is no room
+    assert apart == f'<pre><span class="beside">{q}{k}</span></pre>'
     rows = as_html(["x = [1, 2]        y = [3, 4]", "x = [5, 6]        y = [7, 8]"])
-    assert (
-        "<span>x = [1, 2]  y = [3, 4]\nx = [5, 6]  y = [7, 8]</span>" in rows
-    )  # and no wider than it must be
+    shown = ("x = [1, 2]  y = [3, 4]", "x = [5, 6]  y = [7, 8]")  # no wider than it must be
+    assert "".join(f'<span class="row">{row}\n</span>' for row in shown) in rows
+
+
+def test_a_line_may_end_before_a_sign_of_a_formula_but_nowhere_inside_brackets():
+    shown = as_html(["y = a_i * (b + c) + d / e", "z = q^2"])
+    assert [plain_text(part) for part in re.findall("<math.*?</math>", shown)][:5] == [
+        "y", "=ai", "·(b+c)", "+de", "z"
+    ]  # fmt: skip
 
 
 def test_markup_is_text():
