@@ -184,8 +184,32 @@ class Questions(Kind):
         return sum(check.score for check in checks) >= PASSES_FROM * len(kata.questions)
 
 
+class Inputs(Questions):
+    """Inputs that tell wrong functions from a right one. The declaration judges each: `Kata.judges`."""
+
+    task = "find the inputs"
+    on_all_rows = ""
+
+    def examples(self, kata: Kata) -> list[Arguments]:  # noqa: ARG002  # there are no rows of numbers
+        return [{"row": 0}]
+
+    def row_of(self, kata: Kata, student: Any) -> int | None:  # noqa: ARG002  # the same
+        return None
+
+    def complaint(self, kata: Kata, asked: AskedConstant) -> str:
+        """Return why an input does not tell two functions apart; "" if it does."""
+        if kata.judge is None:
+            raise KataError(f"{kata.name}: nothing judges its inputs; decorate a function with @KATA.judges.")
+        _, nudge = kata.questions[asked.name]
+        wrong = kata.judge(asked.name, asked.value)
+        return f"{wrong} {nudge}" if wrong else ""
+
+    def counterexample(self, case: Arguments) -> dict[str, str] | None:  # noqa: ARG002  # the message has it
+        return {}
+
+
 #: The kinds, by the name that a declaration gives as `kind_name`.
-KINDS: dict[str, Kind] = {"functions": Functions(), "questions": Questions()}
+KINDS: dict[str, Kind] = {"functions": Functions(), "questions": Questions(), "inputs": Inputs()}
 
 
 def kind_of(given: Declared) -> Kind:
