@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import random
 import re
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -60,13 +62,17 @@ class Options:
     mistakes_file: Path | None = None
 
 
-def mutants(file: str, source: str) -> Iterator[TestedMutant]:
-    """Yield every distinct mutant of a source that a student could write."""
+def mutants(file: str, source: str, *, of_asserts: bool = True) -> Iterator[TestedMutant]:
+    """Yield every distinct mutant of a source that a student could write; with `of_asserts` false, none that
+    changes an `assert`, which says for which arguments a function is made."""
     tree = ast.parse(source)
+    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    lines = {line for node in asserts for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     original = ast.unparse(tree)
     seen = {original}
     for family, edit in mutations(tree):
-        text = edit.source(tree) if family in TRIED and edit.where else original
+        is_left_out = not of_asserts and place_of_edit(edit).line in lines
+        text = edit.source(tree) if family in TRIED and edit.where and not is_left_out else original
         if text not in seen:
             seen.add(text)
             was, now = changed_lines(original, text)
@@ -113,7 +119,9 @@ class Auditor:
         self.notes: list[str] = []
         self.made, self.is_whole = 0, True
         defined = {name for text in self.homework.sources.values() for name in reader.defines(text)}
-        self.words = _words_of(self.homework.text_of_tests().values(), defined)
+        texts = [*self.homework.text_of_tests().values()]
+        examples = [_examples_in(text) for text in (*texts, *self.homework.sources.values())]
+        self.words = _words_of([*texts, *examples], defined)
         self.store = FateCache(self.homework, pool.isolation, fresh=options.fresh)
         self.trace = self._trace()
 
@@ -177,6 +185,7 @@ class Auditor:
         }
         failed = result.answer.get("failed")
         what = f" The first that fails: {failed}." if failed else ""
+        what += _why_at_the_end(self.homework, str(failed))
         held = "" if self.pool.isolation == "none" else " (In the sandbox; --isolation none runs without.)"
         printed = re.sub(r"/\S*/run-\d+/work/", "", result.printed[-QUOTED:]).strip()
         raise CourseError(
@@ -195,7 +204,7 @@ class Auditor:
             counts = self.audit()
             self.say(
                 f"{n} of {len(chosen)} mutants: {counts.caught} caught, {counts.count('survived')} missed,"
-                f" {counts.count('equal')} perhaps equal"
+                f" {counts.count('equal')} undecided"
             )
         if len(self.found) < len(chosen):
             self.is_whole = False
@@ -206,7 +215,8 @@ class Auditor:
         """Return the mutants to try of functions that a test reaches: of each and of each family in turn."""
         groups: dict[tuple[str, str, str], list[TestedMutant]] = {}
         for file, source in self.homework.sources.items():
-            found = list(mutants(file, source))
+            asks = "AssertionError" in self.words["names"]
+            found = list(mutants(file, source, of_asserts=asks))
             ran = _functions_at(source, {line for name, line in self.trace.by_line if name == file})
             for one in found:
                 if one.where in ran:
@@ -342,6 +352,50 @@ def _words_of(texts: Any, defined: set[str]) -> dict[str, Any]:
     for (function, number), is_read in parts.items():
         unread.setdefault(function, []).extend([] if is_read else [number])
     return {"names": sorted(names), "reads": sorted(reads), "writes": sorted(writes), "unread": unread}
+
+
+def _why_at_the_end(homework: Homework, test: str) -> str:
+    """Return why a test of otter may fail that no cell asks for: it runs behind all cells, of which several
+    assign a variable that it reads. Empty if that is not so."""
+    cells = homework.cells
+    name = next((name for name, file in (cells.otter if cells else {}).items() if file == test), "")
+    if cells is None or not name:
+        return ""
+    texts = [cells.texts[file] for file in cells.without_tests]
+    if any(re.search(rf"check\(\s*['\"]{re.escape(name)}['\"]", text) for text in texts):
+        return ""
+    words = set(re.findall(r"\w+", homework.text_of_tests().get(test, "")))
+    times = Counter(word for text in texts for word in _assigned_in(text))
+    again = [f"`{word}`" for word, count in times.items() if count > 1 and word in words]
+    if not again:
+        return ""
+    return (
+        f' It runs behind all cells, since none calls grader.check("{name}"), and several cells assign'
+        f" {' and '.join(again)}: let the cell behind its question call that."
+    )
+
+
+def _assigned_in(text: str) -> set[str]:
+    """Return the variables that a cell assigns."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        nodes = [inner for node in ast.parse(text).body for inner in _outside_of_functions(node)]
+        return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return set()
+
+
+def _outside_of_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and what is in it, without the bodies of functions and classes."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _outside_of_functions(child)
+
+
+def _examples_in(text: str) -> str:
+    """Return the code of a text's doctests."""
+    with suppress(ValueError):
+        return "".join(example.source for example in doctest.DocTestParser().get_examples(text))
+    return ""
 
 
 def _called(node: ast.AST) -> str:

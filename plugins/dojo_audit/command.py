@@ -18,7 +18,7 @@ from dojo_audit.report import Audit
 from dojo_audit.writing import draft_mistakes, write_tests
 from grader.errors import CourseError, reason_of
 from grader.texts.escaping import one_line
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 
 if TYPE_CHECKING:
     from dojo_audit.drafting import KataOfHomework  # imports what writes katas, which an audit does without
@@ -46,9 +46,10 @@ def audit_homework(folder: Path, options: Options) -> int:
         audit = auditor.audit()
         progress.end()
         if options.tests_file is not None:
-            _write(options.tests_file, code)
+            _write_or_say(options.tests_file, code, "test", audit)
         if options.mistakes_file is not None:
-            _write(options.mistakes_file, draft_mistakes(audit.survivors, homework.sources))
+            drafts = draft_mistakes(audit.survivors, homework.sources)
+            _write_or_say(options.mistakes_file, drafts, "mistake", audit)
     _show(audit, options)
     return _exit_code(audit, options)
 
@@ -113,6 +114,17 @@ def _show(audit: Audit, options: Options) -> None:
     click.echo(report.headline(audit))
 
 
+def _write_or_say(path: Path, code: str, what: str, audit: Audit) -> None:
+    """Write a file, or say on standard error why there is nothing to write; a file that is there stays."""
+    if code:
+        _write(path, code)
+        return
+    missed = audit.count("survived")
+    shown = counted(missed, "wrong version")
+    why = "no wrong version is shown to be missed" if not missed else f"none could be made of {shown} missed"
+    click.echo(f"{path}: nothing is written, since {why}; there is no {what}.", err=True)
+
+
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
@@ -122,7 +134,15 @@ def _write(path: Path, text: str) -> None:
 
 def _exit_code(audit: Audit, options: Options) -> int:
     """Return 1 if fewer are caught than `--at-least` asks for, if too few were tried to say, or if the audit
-    was stopped before its end."""
+    was stopped before its end. Where much is undecided, the lower end of the interval counts, and a line on
+    standard error says so."""
     if options.at_least is None:
         return 0
-    return 1 if audit.share is None or 100 * audit.share < options.at_least or not audit.is_whole else 0
+    if audit.interval:
+        low, high = audit.interval
+        click.echo(
+            f"--at-least {options.at_least:g} is compared with {low:.0%}, the lower end of {low:.0%} to"
+            f" {high:.0%}: {audit.undecided} of {len(audit.mutants)} are undecided.",
+            err=True,
+        )
+    return 1 if audit.least is None or 100 * audit.least < options.at_least or not audit.is_whole else 0

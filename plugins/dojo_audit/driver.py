@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import io
 import json
+import operator
 import os
 import pickle
 import random
@@ -25,6 +26,9 @@ MOST_CALLS = 24  # of one function
 MOST_STEPS = 12  # of one object
 LARGEST_ARGUMENTS = 1 << 20  # bytes of the arguments of one call
 VARIABLE = "KATA_AUDIT_RUN"  # tells a Python that the tests start what it records, as JSON
+#: The key of a dict that stands for an object of the homework's own classes: the step that makes it. `then`
+#: are the calls of its methods that follow, and `sets` the attributes that tests have set.
+MADE = "\0made"
 OPTIMIZED, STAR, STARS = 1, 4, 8  # flags of code: a function's; with `*args`; with `**kwargs`
 
 
@@ -52,6 +56,8 @@ class TestTracer:
         self._inside: dict[int, int] = {}  # the depth of each thread
         self._reached: set[tuple[str, int]] = set()
         self.tests: set[Any] | None = None  # their code, once pytest has found them
+        self._plain: dict[int, Any] = {}  # by the id of an object, while arguments are pickled
+        self.slots: set[tuple[str, str]] = set()  # constructors' parameters that are given own objects
 
     def start(self) -> None:
         threading.settrace(self._enter)
@@ -73,6 +79,8 @@ class TestTracer:
         thread, ended = threading.get_ident(), None
         depth = self._inside.get(thread, 0)
         self._inside[thread] = depth + 1
+        if code.co_name == "__init__":
+            self._note_slots(frame)
         if depth == 0:
             self._reached = set()
             ended = self._called(name, frame)
@@ -103,6 +111,7 @@ class TestTracer:
         given = {shown: held[name] for name, shown in _parameters(frame.f_code) if name in held}
         first = next(iter(given), "")
         step = {"name": qualified, "file": file, "sets": b"", "lines": self._reached, "links": {}}
+        step["positional"] = frame.f_code.co_argcount - (first == "self")
         owner = given.pop("self") if first == "self" and "." in qualified else None
         if first == "cls" and isinstance(given.get("cls"), type):
             del given["cls"]
@@ -147,6 +156,7 @@ class TestTracer:
         except Exception:
             entry["broken"] = True
         if entry.get("broken") or len(entry["steps"]) >= MOST_STEPS:
+            entry["is_cut"] = True
             return None
         self._counts[step["name"]] = self._counts.get(step["name"], 0) + 1
         entry["steps"].append(step)
@@ -158,13 +168,62 @@ class TestTracer:
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
         return kind.__module__ == "__main__" or bool(file and self._name(file))
 
+    def _note_slots(self, frame: Any) -> None:
+        """Note which parameters of a constructor are given objects of the homework's own classes."""
+        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+        for parameter, _ in _parameters(frame.f_code)[1:]:
+            if self._is_own(type(frame.f_locals.get(parameter))):
+                self.slots.add((name, parameter))
+
     def pickled(self, value: Any) -> bytes:
-        """Return plain data as bytes. Raises an exception for what the homework defines, or too much."""
+        """Return plain data as bytes; the steps that made them stand for objects of the solution's classes.
+        Raises an exception for what else the homework defines, an object that holds itself, or too much."""
         stream = io.BytesIO()
-        _Pickler(stream, self.root).dump(value)
+        self._plain = {}
+        _Pickler(stream, self.root).dump(self._as_plain(value))
         if stream.tell() > LARGEST_ARGUMENTS:
             raise ValueError("too large")
         return stream.getvalue()
+
+    def _as_plain(self, value: Any) -> Any:
+        """Return a value in which the steps that made them stand for objects of the solution's classes."""
+        kind = type(value)
+        if kind in (list, tuple):
+            items = [self._as_plain(item) for item in value]
+            return value if all(map(operator.is_, items, value)) else kind(items)
+        if kind is dict:
+            held = {key: self._as_plain(item) for key, item in value.items()}
+            return value if all(held[key] is item for key, item in value.items()) else held
+        if isinstance(value, type | types.FunctionType) or not self._is_own(kind):
+            return value
+        if id(value) not in self._plain:
+            self._plain[id(value)] = None
+            self._plain[id(value)] = self._as_made(value)
+        if self._plain[id(value)] is None:
+            raise ValueError("an object that holds itself")
+        return self._plain[id(value)]
+
+    def _as_made(self, value: Any) -> dict[str, Any]:
+        """Return the steps that make an object like this one. Raises ValueError if they are not known."""
+        kind, entry = type(value), {}
+        if id(value) in self._objects:
+            entry = self._objects[id(value)][1]
+        sets = {k: self._as_plain(v) for k, v in getattr(value, "__dict__", {}).items() if k in self._writes}
+        if entry.get("steps") and not (entry.get("broken") or entry.get("is_cut")):
+            steps = [{**step, "args": pickle.loads(step["args"]), "sets": b""} for step in entry["steps"]]
+            if any(step["links"] for step in steps):
+                raise ValueError("a part of a result")
+            plain = [{key: item for key, item in step.items() if key != "lines"} for step in steps]
+            return {MADE: plain[0], "then": plain[1:], "sets": sets}
+        fields = getattr(kind, "__dataclass_fields__", None)
+        if fields is None and kind.__init__ is not object.__init__:
+            raise ValueError("it is not known how it was made")
+        given = {
+            name: self._as_plain(getattr(value, name)) for name, one in (fields or {}).items() if one.init
+        }
+        file = self._name(getattr(sys.modules[kind.__module__], "__file__", None) or "")
+        step = {"name": f"{kind.__qualname__}.__init__", "file": file, "args": given, "links": {}}
+        return {MADE: {**step, "positional": 0, "sets": b""}, "then": [], "sets": {} if fields else sets}
 
     def _state(self, owner: Any) -> dict[str, Any]:
         """Return the attributes that tests set; of a module of PyTorch its mode and its parameters."""
@@ -193,6 +252,7 @@ class TestTracer:
         with open(os.path.join(folder, "trace.json"), "w", encoding="utf-8") as file:
             json.dump({"lines": lines}, file)
         known = {"modules": self.modules, "path": list(sys.path), "root": self.root, "calls": self.calls}
+        known["slots"] = self.slots
         with open(os.path.join(folder, "calls.pickle"), "wb") as data:
             pickle.dump(known, data)
 

@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
 import msgspec
 
 from grader.formats import pages
 from grader.texts.escaping import harmless, one_line, plain
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 
 SCHEMA_VERSION = 1
 #: What became of a mutant. `hung` is caught too: the tests did not end. `equal` ones have no witness; of
@@ -24,6 +24,7 @@ Kind = Literal["value", "state", "argument", "later", "raises", "missing"]
 MOST_STEPS = 50
 Text = Annotated[str, msgspec.Meta(max_length=2_000)]
 ENOUGH = 20  # mutants of which a percentage is taken
+DECIDED = 10  # at most one of so many may be undecided where a percentage is given
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,15 @@ class SubmissionFate:
     group: int = 0  # those that pass and answer alike, from 1
 
 
+class Row(NamedTuple):
+    """How many mutants of one family or function are caught, are shown to be missed, and are undecided."""
+
+    name: str
+    caught: int
+    missed: int
+    undecided: int
+
+
 @dataclass(frozen=True)
 class Audit:
     """One audit. `made` counts mutants before they are sampled; `is_whole` is false if it was stopped."""
@@ -123,14 +133,39 @@ class Audit:
         return self.count("caught", "hung")
 
     @property
+    def undecided(self) -> int:
+        """The mutants that pass all tests, and for which no input was found: wrong ones, or equal ones."""
+        return self.count("equal")
+
+    @property
     def judged(self) -> int:
-        """The mutants that count: all but those that may be equal to the solution."""
-        return len(self.mutants) - self.count("equal")
+        """The mutants that are caught, or shown to be missed."""
+        return len(self.mutants) - self.undecided
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether few enough are undecided for a percentage: less than a tenth of all."""
+        return DECIDED * self.undecided < len(self.mutants)
 
     @property
     def share(self) -> float | None:
-        """The share of the mutants that is caught; None if there are fewer than 20 that count."""
-        return self.caught / self.judged if self.judged >= ENOUGH else None
+        """The share that is caught of those that are decided; None if these are fewer than 20, or if too many
+        are undecided."""
+        return self.caught / self.judged if self.is_decided and self.judged >= ENOUGH else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The least and the largest share of all mutants that may be caught: without the undecided ones, and
+        with them. None if there is a percentage, or if fewer than 20 were tried."""
+        tried = len(self.mutants)
+        if self.is_decided or tried < ENOUGH:
+            return None
+        return self.caught / tried, (self.caught + self.undecided) / tried
+
+    @property
+    def least(self) -> float | None:
+        """The share of which one can be sure; None if too few were tried to say."""
+        return self.interval[0] if self.interval else self.share
 
     @property
     def survivors(self) -> list[TestedMutant]:
@@ -144,15 +179,15 @@ class Audit:
                 ranked.append((seen[key], one))
         return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
 
-    def by(self, part: str) -> list[tuple[str, int, int]]:
-        """Return the caught and the judged mutants by `family` or `where`, the weakest first."""
-        judged = [one for one in self.mutants if one.fate != "equal"]
-        names = dict.fromkeys(str(getattr(one, part)) for one in judged)
+    def by(self, part: str) -> list[Row]:
+        """Return how many are caught, missed and undecided by `family` or `where`, the weakest first."""
+        names = dict.fromkeys(str(getattr(one, part)) for one in self.mutants)
         rows = []
         for name in names:
-            fates = [one.fate for one in judged if getattr(one, part) == name]
-            rows.append((name or "(module)", sum(fate != "survived" for fate in fates), len(fates)))
-        return sorted(rows, key=lambda row: row[1] / row[2])
+            fates = [one.fate for one in self.mutants if getattr(one, part) == name]
+            missed, undecided = fates.count("survived"), fates.count("equal")
+            rows.append(Row(name or "(module)", len(fates) - missed - undecided, missed, undecided))
+        return sorted(rows, key=lambda row: row.caught / (row.caught + row.missed + row.undecided))
 
     @property
     def different(self) -> list[list[SubmissionFate]]:
@@ -170,9 +205,11 @@ class Audit:
         for record, other in zip(data["submissions"], self.submissions, strict=True):
             record["witness"] = other.witness and other.witness.to_json()
         share = None if self.share is None else round(self.share, 4)
+        interval = self.interval and [round(end, 4) for end in self.interval]
         fates: tuple[Fate, ...] = ("caught", "hung", "survived", "equal")
         counts = {fate: self.count(fate) for fate in fates}
-        return {"schema_version": SCHEMA_VERSION, "share": share, "counts": counts, **data}
+        shares = {"share": share, "interval": interval}
+        return {"schema_version": SCHEMA_VERSION, **shares, "counts": counts, **data}
 
 
 def witness_of(answer: dict[str, Any]) -> Witness | None:
@@ -259,26 +296,47 @@ def headline(audit: Audit) -> str:
     """Return what the audit has found in two or three sentences."""
     if not audit.mutants:
         return "No wrong version was tried."
-    found = f"The tests catch {audit.caught} of {counted(audit.judged, 'wrong version')} of the solution"
-    found += (
-        f" ({audit.share:.0%})."
-        if audit.share is not None
-        else f": too few for a percentage, which needs {ENOUGH}."
+    found = (
+        f"The tests catch {audit.caught} of {counted(len(audit.mutants), 'wrong version')} of the solution"
     )
-    hung, equal = audit.count("hung"), audit.count("equal")
-    hangs = f" {hung} of them because the tests did not end." if hung else ""
-    rest = f" {equal} more pass and may be equal: no input was found on which they differ." if equal else ""
+    missed, undecided = audit.count("survived"), audit.undecided
+    found += f"; {missed} {_are(missed)} shown to be missed, and {undecided} {_are(undecided)} undecided"
+    found += (
+        ": they pass, and no input was found on which they differ."
+        if undecided > 1
+        else (": it passes, and no input was found on which it differs." if undecided else ".")
+    )
+    hung = audit.count("hung")
+    hangs = f" For {hung} of those caught the tests did not end." if hung else ""
     tried = f" Tried {len(audit.mutants)} of {audit.made}." if len(audit.mutants) < audit.made else ""
-    return found + hangs + rest + tried
+    return f"{found} {_share_as_text(audit)}{hangs}{tried}"
 
 
-def _table(title: str, rows: list[tuple[str, int, int]]) -> list[str]:
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _share_as_text(audit: Audit) -> str:
+    """Return the sentence with the share that is caught."""
+    if audit.share is not None:
+        return f"So {audit.share:.0%} of those decided are caught."
+    if audit.interval is not None:
+        low, high = audit.interval
+        return f"So between {low:.0%} and {high:.0%} are caught: a tenth or more is undecided."
+    return f"These are too few for a percentage, which needs {ENOUGH}."
+
+
+def _table(title: str, rows: list[Row]) -> list[str]:
     if not rows:
         return []
-    width = max(len(name) for name, *_ in rows) + 2
-    lines = [
-        f"  {name:<{width}}{caught:>4} of {judged:<5}{caught / judged:>5.0%}" for name, caught, judged in rows
-    ]
+    width = max(len(row.name) for row in rows) + 2
+    lines = []
+    for name, caught, missed, undecided in rows:
+        judged = caught + missed
+        is_decided = DECIDED * undecided < judged + undecided
+        share = f"{caught / judged:>5.0%}" if is_decided else " " * 5
+        rest = f"    {undecided} undecided" if undecided else ""
+        lines.append(f"  {name:<{width}}{caught:>4} of {judged:<5}{share}{rest}".rstrip())
     return [f"Caught {title}:", *lines, ""]
 
 
@@ -342,36 +400,36 @@ def as_json(audit: Audit) -> str:
 
 
 def junit(audit: Audit) -> str:
-    """Return the audit as JUnit XML: a test case for each mutant that counts, which fails if it is missed."""
-    judged = [one for one in audit.mutants if one.fate != "equal"]
-    missed = str(len(audit.survivors))
-    root = ET.Element("testsuites", name="kata audit", tests=str(len(judged)), failures=missed)
+    """Return the audit as JUnit XML: a test case for each mutant, which fails if it is missed, and is skipped
+    if it is undecided."""
+    counts = {"tests": str(len(audit.mutants)), "failures": str(len(audit.survivors))}
+    counts["skipped"] = str(audit.undecided)
+    root = ET.Element("testsuites", {"name": "kata audit", **counts})
     suite = ET.SubElement(
-        root,
-        "testsuite",
-        name=audit.homework,
-        tests=str(len(judged)),
-        failures=missed,
-        time=f"{audit.seconds:.3f}",
+        root, "testsuite", {"name": audit.homework, **counts, "time": f"{audit.seconds:.3f}"}
     )
-    for one in judged:
+    for one in audit.mutants:
         name = one_line(f"{one.where}:{one.line}: {one.now or one.was}", 200)
         case = ET.SubElement(suite, "testcase", classname=one.file, name=name)
         if one.fate == "survived":
             said = one_line(f"No test catches it: {one.was} -> {one.now}", 500)
             fault = ET.SubElement(case, "failure", type="survived", message=said)
             fault.text = plain("\n".join(_survivor(1, one)), 20_000)
+        elif one.fate == "equal":
+            ET.SubElement(case, "skipped", message="Undecided: no input was found on which it differs.")
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
 def badge(audit: Audit) -> str:
     """Return a line of Markdown with a badge."""
-    if audit.share is None:
+    if audit.least is None:
         return "![tests catch too few](https://img.shields.io/badge/tests_catch-too_few_to_say-lightgrey)\n"
-    percent = int(audit.share * 100)
+    percent = int(audit.least * 100)
     colour = "brightgreen" if percent >= 90 else "yellow" if percent >= 70 else "red"
-    return f"![tests catch {percent} %](https://img.shields.io/badge/tests_catch-{percent}_%25-{colour})\n"
+    shown = f"{percent} to {int(audit.interval[1] * 100)}" if audit.interval else f"{percent}"
+    in_address = f"{shown.replace(' ', '_')}_%25"
+    return f"![tests catch {shown} %](https://img.shields.io/badge/tests_catch-{in_address}-{colour})\n"
 
 
 def page(audit: Audit) -> str:

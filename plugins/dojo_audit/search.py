@@ -12,7 +12,7 @@ import pickle
 import re
 import string
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
+from dojo_audit.driver import MADE
 from dojo_audit.versions import CannotBeLoaded, HomeworkVersion, Outcome, Step, Trial
 from grader.values.arrays import float_dtype, in_leaves, leaves, to_numpy
 from grader.values.comparison import CANCELLED, Tolerance, first_difference, precision_of
@@ -34,6 +35,7 @@ EXAMPLES, LEAST, MOST_RECORDED = 300, 100, 8  # drawn trials, those of one funct
 SEEDS = tuple(range(20))
 ENOUGH = 3  # calls of the tests, to say that arrays have an even number of columns
 MOST_DOUBTS = 3  # after which the answers count as random
+LONGEST_CHAIN = 4  # objects, each in the one before
 FEW_ENTRIES = 24  # of an array whose entries are drawn one by one
 LONGEST_ARGUMENT = 1_500  # characters of code of one argument
 AXES = {"axis", "dim"}
@@ -280,6 +282,8 @@ class Pair:
                 if not due["is_meant"]:
                     return None
                 is_named = due["raised"] in self.job["names"]  # the tests ask for this exception
+                if due["raised"] == "AssertionError" and not is_named:
+                    return None  # an `assert` says which arguments the function is not made for
                 if not got["raised"] or (is_named and got["raised"] != due["raised"]):
                     return Found("raises", n, due["raised"], got["raised"] or show(got["value"]))
                 continue
@@ -294,7 +298,10 @@ class Pair:
             for name in sorted(_attributes(due["state"]) & _attributes(got["state"])):
                 if texts := _texts(due["state"][name], got["state"][name], tolerance):
                     return Found("state", n, *texts, name)
-            for name, value in step["args"].items():
+            for name in step["args"]:
+                if name in step["links"]:  # a part of a result, which each version has in a form of its own
+                    continue
+                value = due["given"].get(name)
                 own, their = (outcome["arguments"].get(name) for outcome in (due, got))
                 if not _texts(value, own, tolerance) and (texts := _texts(own, their, tolerance)):
                     return Found("argument", n, *texts, name)
@@ -398,6 +405,7 @@ class Redrawn:
 
     def __init__(self, draw: Draw, group: list[Trial], *, is_lenient: bool, right: HomeworkVersion) -> None:
         self.draw, self.group, self.is_lenient, self.right = draw, group, is_lenient, right
+        self.objects, self.depth = RecordedObjects(group, right.slots), 0
         self.sizes: dict[int, int] = {}
         self.scale = 1
 
@@ -439,11 +447,17 @@ class Redrawn:
         """Return an argument: drawn, or one that another call has, if these are no arrays."""
         steps = [step for trial in self.group for step in trial if step["name"] == function]
         seen = [step["args"][name] for step in steps if name in step["args"]]
+        if made := self.objects.at(function, name, seen):
+            return self._object(made, is_optional=None in (value, *map(_if_none, seen)))
         known = next((p for p in self.right.signatures.get(function, ()) if p[0] == name), None)
         if self.is_lenient and known and all(_is_default(known, one) for one in seen):
             return value  # the tests never give it, so another version may lack it
         if name in AXES and type(value) is int:
             return self.draw(st.sampled_from([value, *seen, -1, 0]))
+        return self._like(value, seen)
+
+    def _like(self, value: Any, seen: list[Any]) -> Any:
+        """Return a value that is drawn like those that were seen in its place."""
         if value is None:
             return self.draw(st.sampled_from([one for one in seen if not hasattr(one, "shape")]))
         if any(one is None for one in seen) and self.draw(st.integers(0, 3)) == 3:
@@ -459,6 +473,53 @@ class Redrawn:
         if type(value) is str and all(type(one) is str for one in seen):
             return self._text(seen)
         return self._made(value)
+
+    def _object(self, made: list[Any], *, is_optional: bool) -> Any:
+        """Return an object like those that were made, or None where that was given too."""
+        least = 0 if is_optional else 1
+        if self.depth == 0 and self.objects.grows:
+            return self._chain(made, self.draw(st.integers(least, LONGEST_CHAIN)))
+        if is_optional and self.draw(st.integers(0, 3)) == 3:
+            return None
+        return self._in_order(self.draw(st.sampled_from(made)))
+
+    def _chain(self, made: list[Any], length: int) -> Any:
+        """Return a chain of objects, each of which is an argument of the one before; None for no object."""
+        chain: Any = None
+        links = [self.draw(st.sampled_from(made)) for _ in range(length)]
+        drawn = [self._given(link) for link in links]
+        for name in drawn[0] if drawn and self.objects.is_sorted else ():
+            numbers = [given[name] for given in drawn]
+            if all(type(number) in (int, float) for number in numbers):
+                for given, number in zip(drawn, sorted(numbers), strict=True):
+                    given[name] = number
+        for link, given in reversed(list(zip(links, drawn, strict=True))):
+            first = link[MADE]
+            given |= dict.fromkeys(self.objects.slots_of(first["name"]), chain)
+            chain = {**link, MADE: {**first, "args": given}}
+        return chain
+
+    def _given(self, made: Any) -> dict[str, Any]:
+        """Return other arguments for the constructor of an object."""
+        first, self.depth = made[MADE], self.depth + 1
+        slots = self.objects.slots_of(first["name"])
+        seen = self.objects.arguments(first["name"])
+        given = {
+            name: value if name in slots else self._like(value, [one[name] for one in seen if name in one])
+            for name, value in first["args"].items()
+        }
+        self.depth -= 1
+        return given
+
+    def _in_order(self, made: Any) -> Any:
+        """Return an object of the same structure with other numbers in the same order: it may be sorted."""
+        numbers = sorted(
+            {n for one in _objects_in(made) for n in one[MADE]["args"].values() if _is_number(n)}
+        )
+        steps = [self.draw(st.integers(1, 3)) for _ in numbers]
+        first = self.draw(st.integers(-2, 2)) if numbers and numbers[0] < 0 else self.draw(st.integers(0, 2))
+        others = [type(n)(first + sum(steps[:i])) for i, n in enumerate(numbers)]
+        return _with_numbers(made, dict(zip(numbers, others, strict=True)))
 
     def _float(self, low: float, high: float, value: float) -> float:
         if low > 0 and high < 0.01:
@@ -567,6 +628,72 @@ class Redrawn:
         return drawn
 
 
+class RecordedObjects:
+    """The objects of the homework's own classes in the recorded calls. `slots` are the parameters of
+    constructors that are given such objects, also inside of the solution."""
+
+    def __init__(self, group: list[Trial], slots: Iterable[tuple[str, str]]) -> None:
+        self.slots = set(slots)
+        found = [made for trial in group for step in trial for made in _objects_in(step["args"])]
+        self.all = list({id(made): made for made in found}.values())
+        names = {made[MADE]["name"] for made in self.all}
+        plain = all(not made["then"] and not made["sets"] for made in self.all)
+        #: A list may be longer than those of the tests; of a tree it is not known where it may grow.
+        self.grows = plain and len(names) == 1 and len(self.slots_of(*names)) == 1
+        pairs = [(made, made[MADE]["args"].get(slot)) for made in self.all for _, slot in self.slots]
+        #: Unless a chain of the tests is not sorted, none is drawn that is not: the function may need it.
+        self.is_sorted = all(_is_before(one, other) for one, other in pairs if _is_made(other))
+
+    def slots_of(self, constructor: str) -> list[str]:
+        return sorted(name for owner, name in self.slots if owner == constructor)
+
+    def at(self, function: str, name: str, seen: list[Any]) -> list[Any]:
+        """Return the objects that may stand for an argument."""
+        here = [one for one in seen if _is_made(one)]
+        return here or (self.all if (function, name) in self.slots else [])
+
+    def arguments(self, constructor: str) -> list[dict[str, Any]]:
+        return [made[MADE]["args"] for made in self.all if made[MADE]["name"] == constructor]
+
+
+def _is_made(value: Any) -> bool:
+    return type(value) is dict and MADE in value
+
+
+def _if_none(value: Any) -> Any:
+    """Return None for None, and something else for all others, which may have an equality of their own."""
+    return None if value is None else True
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _is_before(one: Any, other: Any) -> bool:
+    """Return whether no number that one object is made from is larger than that of the other."""
+    pairs = [(value, other[MADE]["args"].get(name)) for name, value in one[MADE]["args"].items()]
+    return all(a <= b for a, b in pairs if _is_number(a) and _is_number(b))
+
+
+def _objects_in(tree: Any) -> Iterator[Any]:
+    """Yield the objects of the homework's own classes in a tree."""
+    if _is_made(tree):
+        yield tree
+    if isinstance(tree, dict | list | tuple):
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            yield from _objects_in(item)
+
+
+def _with_numbers(tree: Any, others: dict[Any, Any]) -> Any:
+    """Return objects that are made from other numbers."""
+    if type(tree) in (list, tuple):
+        return type(tree)(_with_numbers(item, others) for item in tree)
+    if type(tree) is dict:
+        kept = "positional"  # how many arguments go by position
+        return {key: item if key == kept else _with_numbers(item, others) for key, item in tree.items()}
+    return others.get(tree, tree) if _is_number(tree) else tree
+
+
 def _lengths(trial: Trial) -> list[int]:
     """Return the lengths of all axes and lists in a trial."""
     values = [(step["args"], step["sets"]) for step in trial]
@@ -643,6 +770,8 @@ def literal_of(value: Any) -> str:
     if type(value) in (list, tuple):
         inside = ", ".join(map(literal_of, value))
         return f"[{inside}]" if type(value) is list else f"({inside}{',' if len(value) == 1 else ''})"
+    if _is_made(value):
+        return _made_code(value)
     if type(value) is dict:
         return "{" + ", ".join(f"{literal_of(key)}: {literal_of(item)}" for key, item in value.items()) + "}"
     if type(value) is set and value:
@@ -660,6 +789,18 @@ def literal_of(value: Any) -> str:
         return f"{maker}({inside})"
     shaped = f".reshape({tuple(array.shape)})" if not array.size else ""
     return f"{maker}({inside}, dtype={dtype}){shaped}"
+
+
+def _made_code(made: dict[str, Any]) -> str:
+    """Return the call of a constructor. Raises NoExpression for an object that more than this makes."""
+    first = made[MADE]
+    if made["then"] or made["sets"] or any(name.startswith("*") for name in first["args"]):
+        raise NoExpression
+    given = [
+        literal_of(value) if place < first["positional"] else f"{name}={literal_of(value)}"
+        for place, (name, value) in enumerate(first["args"].items())
+    ]
+    return f"{first['name'].removesuffix('.__init__')}({', '.join(given)})"
 
 
 def _rows(array: Any) -> str:

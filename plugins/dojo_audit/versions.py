@@ -39,12 +39,12 @@ from grader.values.arrays import to_numpy
 Step = dict[str, Any]
 Trial = list[Step]
 #: What a call gave: `value`; or `raised`, and whether the code under test raises by a statement of its own
-#: (`is_meant`); its `arguments` afterwards, and `later` the value once more, after all calls. Of a module of
-#: PyTorch that is made, the `shapes` of its parameters.
+#: (`is_meant`); the arguments it was `given`, and its `arguments` afterwards, and `later` the value once
+#: more, after all calls. Of a module of PyTorch that is made, the `shapes` of its parameters.
 Outcome = dict[str, Any]
 CALL_SECONDS = 2.0
 LONGEST_ITERATOR = 200  # items that are taken from an iterator
-DEEPEST = 6
+DEEPEST = 12
 OBJECT = "an object"  # stands for what plain code cannot see
 SEEDS = ("seed", "random_state")  # arguments that choose random numbers
 
@@ -64,6 +64,7 @@ class HomeworkVersion:
     takes a tenth of the time.
 
     `signatures` are the parameters of what is called: name, kind, whether it has a default, and the default.
+    `slots` are the parameters of constructors that are given objects of the homework's own classes.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class HomeworkVersion:
         if "signatures" not in known:
             raise CannotBeLoaded(str(known.get("error", "the process ends")))
         self.signatures: dict[str, list[tuple[str, str, bool, Any]]] = known["signatures"]
+        self.slots: set[tuple[str, str]] = recorded["slots"]
 
     def run(self, trial: Trial, seeds: tuple[int, ...] = (0,)) -> list[list[Outcome]]:
         """Run the calls of a trial once for each seed of the random numbers, and return what each call gave.
@@ -215,8 +217,11 @@ class _World:
             with suppress(Exception):
                 arguments = arguments | {name: results[0][part] for name, part in step["links"].items()}
             result = None
+            outcome["given"] = {}
             try:
                 with _limited(CALL_SECONDS):
+                    arguments = self._with_objects(arguments, {})
+                    outcome["given"] = self.tree(arguments)
                     result = self._perform(step, arguments, owner)
                     if isinstance(result, Iterator) and not isinstance(result, io.IOBase):
                         result = list(itertools.islice(result, LONGEST_ITERATOR))
@@ -241,8 +246,9 @@ class _World:
         return outcomes
 
     def _perform(self, step: Step, arguments: dict[str, Any], owner: Any) -> Any:
+        by_position = int(step["by_position"] if "by_position" in step else step["positional"])
         if owner is None or step.get("makes"):
-            return _called(self._named(step), arguments, step["by_position"])
+            return _called(self._named(step), arguments, by_position)
         for name, value in step["sets"].items():
             if name == "state_dict()":
                 owner.load_state_dict(value)
@@ -257,7 +263,26 @@ class _World:
         method = step["name"].rpartition(".")[2]
         if isinstance(inspect.getattr_static(type(owner), method, None), property):
             return getattr(owner, method)
-        return _called(getattr(owner, method), arguments, step["by_position"])
+        return _called(getattr(owner, method), arguments, by_position)
+
+    def _with_objects(self, value: Any, made: dict[int, Any]) -> Any:
+        """Return a value with the objects that stand in it as the steps that make them."""
+        if type(value) in (list, tuple):
+            return type(value)(self._with_objects(item, made) for item in value)
+        if type(value) is not dict:
+            return value
+        if driver.MADE not in value:
+            return {key: self._with_objects(item, made) for key, item in value.items()}
+        if id(value) not in made:
+            first = value[driver.MADE]
+            arguments = self._with_objects(first["args"], made)
+            owner = _called(self._named(first), arguments, first["positional"])
+            for step in value["then"]:
+                self._perform({**step, "sets": {}}, self._with_objects(step["args"], made), owner)
+            for name, item in value["sets"].items():
+                setattr(owner, name, self._with_objects(item, made))
+            made[id(value)] = owner
+        return made[id(value)]
 
     def _is_meant(self, error: BaseException) -> bool:
         """Return whether a statement of the code under test has raised the exception itself."""

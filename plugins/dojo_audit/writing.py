@@ -238,6 +238,8 @@ class TestWriter:
             close = f"torch.testing.assert_close({{}}, {{}}, rtol={tolerance}, atol={tolerance})"
         if not code:
             return []
+        if code.startswith("{'."):
+            return _attributes_equal(call, code)
         if code.startswith(("np.", "torch.")) and len(call) + len(code) > 2 * BRIEF:
             return [f"expected = {code}", close.format(call, "expected")]
         if code.startswith(("np.", "torch.")):
@@ -256,8 +258,19 @@ class TestWriter:
         """Return the imports of what steps call, as the homework's tests write them, and the names."""
         if self.homework.cells is not None:
             return [], {}
-        found = {step.name.partition(".")[0]: self._import_of(step) for step in steps}
+        found = {step.name.partition(".")[0]: self._import_of(step) for step in self._all_called(steps)}
         return [line for line, _ in found.values()], {name: alias for name, (_, alias) in found.items()}
+
+    def _all_called(self, steps: Iterable[WitnessCall]) -> Iterator[WitnessCall]:
+        """Yield the steps, and one for each class of the solution that an argument is made of."""
+        steps = list(steps)
+        yield from steps
+        codes = " ".join(code for step in steps for _, code, _ in step.given)
+        modules = {step.file: step.module for step in steps}
+        for file, source in self.homework.sources.items():
+            for node in ast.parse(source).body:
+                if isinstance(node, ast.ClassDef) and re.search(rf"\b{node.name}\(", codes):
+                    yield replace(steps[0], name=node.name, file=file, module=modules.get(file, ""))
 
     def _import_of(self, step: WitnessCall) -> tuple[str, str]:
         name, stem = step.name.partition(".")[0], PurePosixPath(step.file).stem
@@ -293,6 +306,25 @@ class TestWriter:
             own, codes = OTTER, [f"@test_case(points=1, hidden=True)\n{code}" for code in codes]
         parts = ["\n".join([*standard, *own]), *codes]
         return ("\n\n" if self.style == "cells" else "\n\n\n").join(filter(None, parts)) + "\n"
+
+
+def _attributes_equal(call: str, code: str) -> list[str]:
+    """Return assertions about the attributes of an object that a call returns; none if one has no literal."""
+    try:
+        attributes = ast.literal_eval(code)
+    except (ValueError, SyntaxError):
+        return []
+    lines = [f"answer = {call}"]
+
+    def claim(owner: str, value: Any) -> None:
+        if isinstance(value, dict) and value and all(str(key).startswith(".") for key in value):
+            for name, item in value.items():
+                claim(f"{owner}{name}", item)
+        else:
+            lines.append(f"assert {owner} {'is' if value is None else '=='} {value!r}")
+
+    claim("answer", attributes)
+    return lines
 
 
 def _merged(lines: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ from grader.cli.options import GuardedCommand, KataNames, course_option
 from grader.course.catalog import open_course, shorten
 from grader.formats.gradescope import VISIBILITIES
 from grader.texts.escaping import one_line
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 
 key_seed_option = click.option(
     "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
@@ -203,7 +203,7 @@ def release(folder: Path, names: tuple[str, ...], course: Path | None, **options
 @click.argument("repository", type=click.Path(path_type=Path, file_okay=False))
 def update(release: Path, repository: Path) -> None:
     """Bring a release into a student's repository; the student's work stays."""
-    from dojo_authoring.release.repository import update as bring
+    from dojo_authoring.release.writing import update as bring
 
     outcome = bring(release, repository)
     click.echo(f"{counted(len(outcome.written), 'file')} written to {shorten(repository)}.")
@@ -254,7 +254,7 @@ def wheel(
     """Write a wheel of the grader that holds the course, for `grade start`."""
     from dojo_authoring.release.keys import chosen_katas, require_solutions, save
     from dojo_authoring.release.starter import build_course_wheel
-    from dojo_authoring.verify.static_checks import require_verified
+    from dojo_authoring.verify.record import require_verified
 
     here = open_course(course)
     infos = chosen_katas(here, names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from dojo_authoring.verify.static_checks import public_definitions
+from dojo_authoring.verify.locations import public_definitions
 from grader.checks.builtin import BUILTIN
 from grader.course.catalog import Course, KataInfo
 from grader.course.mistake_edits import read_edits

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from grader.course.catalog import Course, CourseError, KataInfo
+from grader.grading.session import require_library
 from grader.processes.pool import Lost, Pool
 
 Result = TypeVar("Result")
@@ -19,10 +20,11 @@ def for_each(
 ) -> Iterator[tuple[KataInfo, Result]]:
     """Yield each kata with the result of `work(course, info, *arguments)`, at most `at_once` at a time.
     Without it, one more than there are cores. Raises what `work` raises, and CourseError for a kata whose
-    process is lost twice.
+    process is lost twice, and LibraryMissing before any work if a kata needs PyTorch and it is not installed.
 
     NumPy katas come first; PyTorch is then imported once and shared by the forked processes.
     """
+    require_library(infos, "cpu")
     for library in ("numpy", "torch"):
         group = [info for info in infos if info.library == library]
         if group and library == "torch":

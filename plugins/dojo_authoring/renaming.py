@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dojo_authoring.changes import Changes, all_or_nothing
 from dojo_authoring.scaffold.writer import problem_with
-from dojo_authoring.verify.static_checks import place
+from dojo_authoring.verify.locations import place
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import parse, read
 from grader.course.renaming import RENAMED_FILE as RENAMED
@@ -110,8 +110,8 @@ def _with_name(path: Path, places: list[ast.Constant], new: str) -> str:
 
 
 def _change_syllabus(changes: Changes, course: Course, old: str, new: str) -> None:
-    """Replace a name, with its quotes, in the lists and aliases of path.toml, and as the key of its effort
-    and of its shortcuts; without a new one, drop it."""
+    """Replace a name, with its quotes, in the lists and aliases of path.toml, and as the key of its effort,
+    of its skills and of its shortcuts; without a new one, drop it."""
     path = course.root / SYLLABUS_FILE
     if not path.is_file():
         return
@@ -127,9 +127,9 @@ def _change_syllabus(changes: Changes, course: Course, old: str, new: str) -> No
             changed = re.sub(place, "", changed)
     entry = rf"(?m)^{old}(?=\s*=\s*\{{)" if new else rf"(?m)^{old}\s*=\s*\{{.*\n"
     changed = re.sub(entry, new.strip('"'), changed)
-    shortcut = rf"(?m)^{old}(?=\s*=)" if new else rf"(?m)^{old}\s*=.*\n"
-    table = re.compile(r"(?m)^\[shortcuts\](?:\n(?!\[).*)*")
-    changes.write(path, table.sub(lambda found: re.sub(shortcut, new.strip('"'), found[0]), changed))
+    key = rf"(?m)^{old}(?=\s*=)" if new else rf"(?m)^{old}\s*=.*\n?"
+    table = re.compile(r"(?m)^\[(?:skills|shortcuts)\](?:\n(?!\[).*)*")
+    changes.write(path, table.sub(lambda found: re.sub(key, new.strip('"'), found[0]), changed))
 
 
 def _mentions(course: Course, name: str) -> list[str]:

@@ -16,8 +16,8 @@ from dojo_classroom.task import FEWEST_TOKENS
 from grader.drawing.statement import pictures
 from grader.formats import pages
 from grader.report import KataReport, Picture
+from grader.texts.phrases import counted
 from grader.texts.points import points
-from grader.values.formatting import counted
 
 CLASS_TEMPLATE = Path(__file__).parent / "templates" / "class.html"
 MOST_ROWS = 2000  # students on the page; the gradebooks list all students of a larger class

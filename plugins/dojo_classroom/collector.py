@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -181,7 +182,7 @@ class Collector:
         if folder:
             raise CourseError(
                 f"{folder} holds one kata in several folders, as if each were a student's."
-                f" Name the folder of the students: kata grade {folder}"
+                f" Name the folder of the students: kata grade {shlex.quote(str(folder))}"
             )
 
 

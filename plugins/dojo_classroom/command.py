@@ -13,11 +13,12 @@ import click
 
 from dojo_classroom.analytics import ClassStatistics, KataStatistics, group_search, write_drafts
 from dojo_classroom.collector import Collector
+from dojo_classroom.counts import RunCounts
 from dojo_classroom.gradebooks import gradebooks
 from dojo_classroom.outputs import OutputTerms, write_gradebook, write_outputs
 from dojo_classroom.policy import POLICY_FILE, Policy, read_policy
 from dojo_classroom.roster import Person, Roster, read_logins, read_roster
-from dojo_classroom.run import ClassRun, GraderPool, RunCounts
+from dojo_classroom.run import ClassRun, GraderPool
 from dojo_classroom.store import Store, open_store
 from dojo_classroom.student_reports import JudgedClass, counted_katas
 from dojo_classroom.task import FileVerdict, GraderOptions, LocalPool, Task
@@ -28,8 +29,8 @@ from grader.course.renaming import renamed
 from grader.course.secret_seed import seed_or_new
 from grader.grading.session import GraderSettings
 from grader.texts.escaping import one_line
+from grader.texts.phrases import counted
 from grader.texts.points import points
-from grader.values.formatting import counted
 
 LINE_SECONDS = 30.0  # between two lines of progress where there is no terminal
 INTERRUPTED = 130  # the exit code of a shell after Ctrl-C

@@ -13,7 +13,7 @@ from dojo_classroom.overrides import Override, Wanted, overrides, read_rows, rem
 from dojo_classroom.store import existing_store, user
 from grader.course.catalog import Course, CourseError
 from grader.texts.escaping import one_line
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 
 AGAIN = "Run `kata grade` again to write it out."
 

@@ -52,10 +52,11 @@ from dojo_classroom.times import SHOWN, HandedIn
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.files import read_file
 from grader.errors import reason_of
+from grader.installing import install_command
 from grader.report import KataReport
 from grader.texts.bounds import listed
+from grader.texts.phrases import counted
 from grader.texts.points import points
-from grader.values.formatting import counted
 
 POLICY_FILE = "policy.toml"
 ALL = "all"
@@ -139,7 +140,7 @@ class Policy:
         except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
             raise CourseError(
                 f"timezone: {self.terms.timezone} is not known here; write Europe/Berlin or the like."
-                " Where a system has no list of time zones: pip install tzdata."
+                f" Where a system has no list of time zones: {install_command('tzdata')}"
             ) from None
 
     def marks(

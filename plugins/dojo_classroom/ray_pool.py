@@ -25,6 +25,7 @@ import grader
 from dojo_classroom.task import FileVerdict, GraderOptions, LocalPool, Task
 from grader.course.catalog import CourseError
 from grader.grading.session import COMPLAINTS, LibraryMissing
+from grader.installing import install_command
 from grader.processes.pool import Child
 
 SENT_FOLDERS = ("exercises", "tests/katas", "solutions", "keys")
@@ -242,7 +243,7 @@ def _import_ray() -> Any:
 
 def _require_ray() -> None:
     if find_spec("ray") is None:
-        raise LibraryMissing("--engine ray needs Ray: pip install 'decoder-dojo[ray]'.")
+        raise LibraryMissing(f"--engine ray needs Ray: {install_command('decoder-dojo[ray]')}")
 
 
 def pack(options: GraderOptions) -> bytes:

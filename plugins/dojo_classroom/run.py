@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache, partial
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from dojo_classroom.best_files import Collected, SubmittedFile, answers_in, stubs_of
 from dojo_classroom.collector import Collector
+from dojo_classroom.counts import RunCounts, without_stop
+from dojo_classroom.enrolment import Enrolment
 from dojo_classroom.found_files import FoundFile
 from dojo_classroom.platform_filenames import KnownNames, StudentName, WorkOrigin
 from dojo_classroom.policy import Policy
-from dojo_classroom.roster import LAST_MODIFIED, Identities, Member, Person, Roster
+from dojo_classroom.roster import LAST_MODIFIED, Member, Person, Roster
 from dojo_classroom.store import Store, StoredResult, user
 from dojo_classroom.task import FileVerdict, Task, unreadable
 from dojo_classroom.times import COPIED, SHOWN, HandedIn, are_copied, moment, of_text, of_worksheet
-from grader.course.catalog import CourseError, KataInfo
+from grader.course.catalog import KataInfo
 from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, decoded
 from grader.report import from_json
-from grader.texts.bounds import listed
 from grader.texts.escaping import one_line
 from grader.texts.points import points
 
-MOST_NOTES = 20
 MOST_UNRECOGNISED = 20  # files of one student
 MOST_TROUBLES = 5  # of one student
 SOME_CLONES = (
@@ -47,7 +45,6 @@ NO_WORKSHEET = (
     " give Moodle's grading worksheet as --roster."
 )
 
-FAILED = "{}: {} failed through a fault of the grader, which costs no points: {}."
 OUR_FAULT = "This is our fault, not yours: not all of it could be judged yet."
 STUDENT_SECONDS = 1800.0  # of the clock, in which graders judge what one student has handed in
 USED_UP = (
@@ -98,72 +95,6 @@ class GraderPool(Protocol):
         """End all processes of the pool."""
 
 
-@dataclass
-class RunCounts:
-    """The counts and notes of a run, which are printed at its end.
-
-    `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late,
-    `troubles` why answers could not be looked for. `times` says when each kata was handed in, `versions`
-    which version of it counts, `submissions` where a student's work came from, and `unclear` whose submission
-    could not be told from another's. `failed` are sentences on what failed through a fault of the grader.
-    """
-
-    students: int = 0
-    judged: int = 0
-    known: int = 0
-    absent: int = 0
-    unlisted: int = 0
-    faults: int = 0
-    notes: list[str] = field(default_factory=list)
-    omitted_notes: int = 0
-    unrecognised: dict[str, list[str]] = field(default_factory=dict)
-    late: dict[str, list[str]] = field(default_factory=dict)
-    unclear: dict[str, str] = field(default_factory=dict)
-    troubles: dict[str, list[str]] = field(default_factory=dict)
-    times: dict[str, dict[str, HandedIn]] = field(default_factory=dict)
-    versions: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    submissions: dict[str, WorkOrigin] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-    @property
-    def all_notes(self) -> list[str]:
-        """The faults, the notes, and how many were left out."""
-        return [
-            *self.failed,
-            *self.notes,
-            *([f"{self.omitted_notes:,} more of these"] if self.omitted_notes else []),
-        ]
-
-    def note(self, text: str) -> None:
-        """Add a sentence for the instructor; after the first few, notes are only counted."""
-        if len(self.notes) < MOST_NOTES:
-            self.notes.append(text)
-        else:
-            self.omitted_notes += 1
-
-    @contextmanager
-    def net(
-        self, whom: str, what: str, passes: tuple[type[Exception], ...] = (CourseError,)
-    ) -> Iterator[None]:
-        """Let a fault of the grader in the block cost what the block does and nothing else: `failed` says
-        what it was, and for whom. What `passes` is no fault of the grader, such as a full disk."""
-        try:
-            yield
-        except passes:
-            raise
-        except Exception as error:
-            if os.environ.get("DOJO_DEBUG"):
-                raise
-            text = FAILED.format(whom, what, _without_stop(f"{type(error).__name__}: {error}"))
-            self.failed += [text] if text not in self.failed else []
-
-
-def _without_stop(text: str) -> str:
-    """Return an error as a part of a sentence: in one line, and without the full stop of its own."""
-    return one_line(text, 200).rstrip(".")
-
-
 class ClassRun:
     """Grade the collected files with a pool and put the verdicts into the store."""
 
@@ -193,30 +124,20 @@ class ClassRun:
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
         self._seconds: dict[str, float] = defaultdict(float)  # in which a student's files were judged
         self._begun: dict[Task, float] = {}  # when the pool took a task
-        self._unlisted: list[str] = []
         self._earlier: Counter[str] = Counter()  # students who have another release of a kata
         self._declared = {name: digest(info.path.read_bytes()) for name, info in infos.items()}
-        self._identities = Identities(collector.names, roster or Roster([]), dict(logins))
-        if self._identities.prefix:
-            text = f"The folders are named {self._identities.prefix}LOGIN: what follows the assignment is"
-            self.counts.note(f"{text} taken for the login.")
+        self.enrolment = Enrolment(roster, collector, logins, store, self.counts)
         clones = sum(student.platform == "repository" for student in collector.names)
         if self._policy.has_deadlines and collector.believes_commits and 0 < clones < len(collector):
             self.counts.note(SOME_CLONES.format(clones, len(collector)))
         self._choices: dict[
             tuple[str, str], list[HandedVersion]
         ] = {}  # by student and kata: the latest, and one in time
-        self._matched = self._match(roster, collector.names) if roster else {}
-        if roster and roster.members and not self._matched and not self.counts.unclear:
-            raise _nobody_fits(roster, collector)
 
     def require_one_student_each(self) -> None:
         """Raise CourseError if the folder above the submissions was named."""
-        roster = self.roster
         with self.counts.net("the class", "the look for several students in one folder"):
-            self.collector.require_one_student_each(
-                self.names, lambda student: bool(roster and roster.member(self._identities.of(student)))
-            )
+            self.collector.require_one_student_each(self.names, self.enrolment.is_listed)
 
     def grade(self, done: Callable[[], None], judged: Callable[[str, Task, FileVerdict], None]) -> RunCounts:
         """Grade the files without a verdict; call `done` after each student, `judged` for each verdict."""
@@ -229,14 +150,14 @@ class ClassRun:
                 if verdict.fault:
                     self.counts.faults += 1
                     self.counts.note(
-                        f"{student}'s {task.kata} could not be judged: {_without_stop(verdict.fault)}."
+                        f"{student}'s {task.kata} could not be judged: {without_stop(verdict.fault)}."
                     )
                     continue
                 self.store.add_verdict(task.kata, task.digest, self.pool.judging[task.kata], verdict)
                 self.counts.judged += 1
                 judged(student, task, verdict)
         with self.counts.net("the class", "a note"):
-            self._note_unlisted()
+            self.enrolment.note_unlisted()
             for name, students in sorted(self._earlier.items()):
                 have = f"{students} students have" if students > 1 else "1 student has"
                 self.counts.note(f"{have} another release of {name}; judged by the version of this course.")
@@ -244,7 +165,7 @@ class ClassRun:
             with self.counts.net("the class", "the search for copied times"):
                 self._forget_copies()
             self._choose()
-        self._enrol_absent()
+        self.enrolment.enrol_absent()
         self.store.commit()
         return self.counts
 
@@ -260,9 +181,9 @@ class ClassRun:
     def _tasks(self, done: Callable[[], None]) -> Iterator[Task]:
         """Yield the tasks to grade; files are read only when the pool asks for the next task."""
         for student, files in self.collector.students():
-            known, member = self._matched.get(student), None
-            with self._net(known.id if known else student.key, "the enrolment"):
-                member = self._member(student)
+            member = None
+            with self._net(self.enrolment.id_of(student), "the enrolment"):
+                member = self.enrolment.enrol(student)
             if member is None:
                 done()
                 continue
@@ -381,31 +302,6 @@ class ClassRun:
             self.counts.unrecognised[member.id] = [*shown, *more]
             self._note_for(member, f"handed in, not recognised: {', '.join([*shown[:3], *more])}.")
 
-    def _member(self, student: StudentName) -> Member | None:
-        """Enrol and return the student; None if this member's submission was already seen."""
-        known = self._matched.get(student)
-        number = student.platform_id
-        name = "" if number else next(iter(student.called), "")  # the key has it
-        unlisted = Member(student.key, name, platform_id=number)
-        member = replace(known, platform_id=number) if known else unlisted
-        if self.roster and known is None:
-            self.counts.unlisted += 1
-            self._unlisted.append(student.key)
-        if self.store.is_enrolled(member.id):
-            self.counts.note(f"{student.key} is {member.id}, whose submission was graded; this one was not.")
-            return None
-        self.store.enrol(member)
-        self.counts.students += 1
-        return member
-
-    def _note_unlisted(self) -> None:
-        """Note once who is not in the roster."""
-        if self._unlisted:
-            *first, last = self._unlisted
-            names = f"{', '.join(first)} and {last}" if first else last
-            are = "are" if first else "is"
-            self.counts.note(f"{names} {are} not in the roster; graded all the same.")
-
     def source_of(self, student: str, kata: str) -> str:
         """Return a student's answer to a kata as this run has graded it; empty if it cannot be read."""
         query = "SELECT source FROM handed_in WHERE run = :run AND student = :student AND kata = :kata"
@@ -413,39 +309,6 @@ class ClassRun:
             with suppress(SubmissionRejected):
                 return decoded(self.store.source(source) or b"", kata)
         return ""
-
-    def _match(self, roster: Roster, students: list[StudentName]) -> dict[StudentName, Member]:
-        """Return the member of the roster for each student, if there is no doubt who it is."""
-        known_as = {student: self._identities.of(student) for student in students}
-        found = {student: roster.identified(known) for student, known in known_as.items()}
-        matched = {student: member for student, member in found.items() if member}
-        taken = {member.id for member in matched.values()}
-        named: dict[str, list[StudentName]] = {}  # students by the ids of those who have their name
-        for student in students:
-            namesakes = [] if student in matched else roster.namesakes(known_as[student])
-            for member in namesakes:
-                named.setdefault(member.id, []).append(student)
-            if len(namesakes) == 1 and namesakes[0].id not in taken:
-                matched[student] = namesakes[0]
-        for member in roster.members:
-            claims = named.get(member.id, [])
-            if member.id not in taken and (len(claims) > 1 or (claims and claims[0] not in matched)):
-                self._ask_whose(member, claims, matched)
-        return matched
-
-    def _ask_whose(
-        self, member: Member, claims: list[StudentName], matched: dict[StudentName, Member]
-    ) -> None:
-        """Leave a member's katas blank, whose name is not enough to say which submission is theirs."""
-        for student in claims:
-            matched.pop(student, None)
-        submissions = " or ".join(student.key for student in claims)
-        text = (
-            f"{submissions} may be theirs, as far as the name {member.name} tells."
-            " Write the right one into a column `submission` of the roster."
-        )
-        self.counts.unclear[member.id] = text
-        self.counts.note(f"{member.id}: {text}")
 
     def _of_kata(
         self,
@@ -551,20 +414,3 @@ class ClassRun:
         """Return when a version was committed, as people write it."""
         at = version.time.at if version.time else None
         return f"{at.astimezone(self._policy.zone):{SHOWN}}" if at else "then"
-
-    def _enrol_absent(self) -> None:
-        """Enrol the members of the roster who submitted nothing."""
-        for member in self.roster.members if self.roster else []:
-            if not self.store.is_enrolled(member.id):
-                self.store.enrol(member)
-                self.counts.absent += 1
-
-
-def _nobody_fits(roster: Roster, collector: Collector) -> CourseError:
-    """Return the error of a roster by which every submission would be a stranger's, and everybody absent."""
-    ids = listed([member.id for member in roster.members])
-    submissions = listed([student.key for student in collector.names])
-    return CourseError(
-        f"The roster fits no submission in {collector.label}: its ids are {ids}, and the submissions are of"
-        f" {submissions}. Correct the ids, or say by --logins whose the logins are."
-    )

@@ -21,6 +21,7 @@ from dojo_classroom.task import PUT_ASIDE, UNREADABLE, FileVerdict
 from grader.course.catalog import CourseError
 from grader.errors import reason_of, too_new
 from grader.grading.session import LibraryMissing
+from grader.installing import install_command
 from grader.texts.escaping import one_line
 
 SCHEMA = 1
@@ -279,7 +280,7 @@ def _with_sqlalchemy(url: str) -> tuple[Connection, tuple[type[Exception], ...]]
         import sqlalchemy
     except ModuleNotFoundError:
         raise LibraryMissing(
-            "--store with a URL needs SQLAlchemy: pip install 'decoder-dojo[class]'."
+            f"--store with a URL needs SQLAlchemy: {install_command('decoder-dojo[class]')}"
         ) from None
     try:
         connection = sqlalchemy.create_engine(url).connect()

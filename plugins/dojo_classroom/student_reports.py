@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import reduce
 
+from dojo_classroom.counts import RunCounts
 from dojo_classroom.overrides import Override, by_student
 from dojo_classroom.policy import Marks, Policy
 from dojo_classroom.roster import Member
-from dojo_classroom.run import RunCounts
 from dojo_classroom.store import BEGUN, HANDED_IN, Store, StoredResult
 from grader.course.catalog import KataInfo
 from grader.grading.session import waiting

@@ -10,7 +10,7 @@ from grader.cases.generation import SEED
 from grader.cli.kata import folder_argument, names_argument, own_course
 from grader.cli.options import GuardedCommand, KataNames, course_option
 from grader.course.catalog import shorten
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 
 
 @click.command(cls=GuardedCommand)
@@ -26,7 +26,7 @@ def notebooks(
 ) -> None:
     """Write an nbgrader course: a notebook for each kata, an assignment for each track, answer keys."""
     from dojo_authoring.release import keys
-    from dojo_authoring.release.repository import write_release
+    from dojo_authoring.release.writing import write_release
     from dojo_notebooks.nbgrader_course import course_files
     from dojo_notebooks.packages import require
 

@@ -18,6 +18,7 @@ from typing import Any
 from dojo_notebooks.packages import require
 from dojo_notebooks.results import score_id
 from grader.course.catalog import CourseError, KataInfo
+from grader.installing import install_command
 
 
 def write_scores(
@@ -56,7 +57,8 @@ def _opened(url: str) -> Iterator[Any]:
         text = str(error).splitlines()[0]
         raise CourseError(f"The gradebook {url} cannot be written: {text}") from None
     except ModuleNotFoundError as missing:
-        raise CourseError(f"The gradebook {url} needs a driver: pip install {missing.name}") from None
+        command = install_command(missing.name or "")
+        raise CourseError(f"The gradebook {url} needs a driver: {command}") from None
 
 
 @contextmanager

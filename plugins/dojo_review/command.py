@@ -144,14 +144,14 @@ class _Dialogue:
             text = fault.source if is_broken else source
             click.echo("\n".join(["", letter, *listing(text, width, span)]))
         broken = "A" if is_first else "B"
-        chosen = self._ask("\nWhich is broken, A or B?").upper()
+        chosen = ask("\nWhich is broken, A or B?").upper()
         if chosen != broken:
             _say(f"It is {broken}, in line {fault.line}.")
             click.echo("\n" + "\n".join(case_lines(review.check, width)))
             review.outcome = ReviewOutcome.MISSED
             return
         for _ in range(TRIES):
-            text = self._ask(f"{broken} it is. Write a call that tells them apart. Enter shows one")
+            text = ask(f"{broken} it is. Write a call that tells them apart. Enter shows one")
             if not text:
                 break
             told = tell_apart(self.grader, self.info, source, fault, text)
@@ -173,7 +173,7 @@ class _Dialogue:
             text, more = shows[review.outcome]
             click.echo(f"\n{text}" if text else "")
             asked = f"Which line is it? Enter shows {more}"
-            while (answer := self._ask(asked)) and not review.is_line(answer):
+            while (answer := ask(asked)) and not review.is_line(answer):
                 asked = f"Not line {answer[:8]}. Which line is it? Enter shows {more}"
             if answer:
                 _say(f"Line {review.fault.line} it is.")
@@ -186,7 +186,7 @@ class _Dialogue:
         fault = review.fault
         click.echo(f"\n  {fault.line} │ {harmless(fault.now.strip())}")
         while review.tries:
-            text = self._ask("Write it as it should be. Enter shows yours", fault.now.strip())
+            text = ask("Write it as it should be. Enter shows yours", fault.now.strip())
             if not text:
                 break
             review.tries -= 1
@@ -196,17 +196,18 @@ class _Dialogue:
             _say(f"✗ {told}" + ("" if review.tries else " It was:"))
         click.echo(f"  {fault.line} │ {harmless(fault.was.strip())}")
 
-    def _ask(self, question: str, text: str = "") -> str:
-        """Return what is answered; `text` stands ready to be changed where the terminal can do that."""
-        if not sys.stdin.isatty():
-            return str(click.prompt(question, default="", show_default=False)).strip()
-        try:
-            import readline  # not on Windows
-        except ImportError:
-            return str(click.prompt(question, default="", show_default=False)).strip()
-        if text:
-            readline.set_startup_hook(lambda: readline.insert_text(text))
-        try:
-            return str(click.prompt(question, default="", show_default=False)).strip()
-        finally:
-            readline.set_startup_hook(None)
+
+def ask(question: str, text: str = "") -> str:
+    """Return what is answered; `text` stands ready to be changed where the terminal can do that."""
+    if not sys.stdin.isatty():
+        return str(click.prompt(question, default="", show_default=False)).strip()
+    try:
+        import readline  # not on Windows
+    except ImportError:
+        return str(click.prompt(question, default="", show_default=False)).strip()
+    if text:
+        readline.set_startup_hook(lambda: readline.insert_text(text))
+    try:
+        return str(click.prompt(question, default="", show_default=False)).strip()
+    finally:
+        readline.set_startup_hook(None)

@@ -30,9 +30,9 @@ from grader.errors import reason_of
 from grader.grading.session import open_grader, require_installed
 from grader.kata import Arguments
 from grader.texts.escaping import harmless
+from grader.texts.phrases import counted
 from grader.texts.points import points
 from grader.texts.wrapping import paragraphs, words
-from grader.values.formatting import counted
 
 FOLDER = "laws"  # beside the exercises, and in the state
 FULL = 1000  # points, in hundredths

@@ -30,8 +30,8 @@ from grader.course.submission import Submission, SubmissionRejected, parse
 from grader.errors import CourseError
 from grader.expect import SubmissionFailed
 from grader.grading.grader import Grader
+from grader.grading.parameters import signatures_of
 from grader.grading.session import started
-from grader.grading.snippet import signatures_of
 from grader.grading.submission_run import judge_submission
 from grader.texts.escaping import harmless
 from grader.values.arrays import leaves

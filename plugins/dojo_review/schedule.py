@@ -10,9 +10,8 @@ from datetime import date, timedelta
 from enum import StrEnum
 
 from grader.course.catalog import Course, KataInfo
+from grader.course.reviews import MISSED, REVIEW_DAYS, review_day
 from grader.course.state import CourseState, KataState
-
-DAYS = (1, 3, 7, 21)  # until the next review, by how many went well
 
 
 class ReviewOutcome(StrEnum):
@@ -21,11 +20,12 @@ class ReviewOutcome(StrEnum):
     AT_ONCE = "found at first sight"
     CASE = "found after the case"
     HINT = "found after a hint"
-    MISSED = "not found"
+    MISSED = MISSED
 
 
 #: How many steps further the next review is. After a hint it comes again as soon as this one did.
 STEPS = {ReviewOutcome.AT_ONCE: 2, ReviewOutcome.CASE: 1, ReviewOutcome.HINT: 0}
+MOST_AFTER_PUZZLE = 1  # steps, where the kata was done with a puzzle
 
 
 @dataclass(frozen=True)
@@ -45,40 +45,23 @@ def calendar(course: Course, today: date) -> list[Due]:
     Katas that are answered with constants have no code to review."""
     known = CourseState(course).katas()
     found = [
-        Due(info, state, _day(state, today))
+        Due(info, state, review_day(state, today))
         for info in course.katas.values()
         if (state := known.get(info.name, KataState())).has_passed and info.kind.is_code
     ]
     return sorted(found, key=lambda due: (due.state.reviewed != ReviewOutcome.MISSED, due.day or date.max))
 
 
-def _day(state: KataState, today: date) -> date | None:
-    """Return the day of the next review. One that is not readable, or further ahead than any review is, comes
-    from a damaged file or a wrong clock: then the review is due."""
-    if state.reviews >= len(DAYS):
-        return None
-    last = today + timedelta(days=DAYS[-1])
-    passed, due = _parsed(state.passed_on), _parsed(state.review_on)
-    day = due or (passed and min(passed, last) + timedelta(days=DAYS[0])) or today
-    return today if day > last else day
-
-
-def _parsed(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
 def record(course: Course, name: str, outcome: ReviewOutcome, today: date) -> date | None:
     """Remember how a review ended, and return the day of the next one; None if it was the last."""
     state = CourseState(course)
-    done = state.kata(name).reviews
-    reviews = max(done, 0) + STEPS[outcome] if outcome in STEPS else 0
-    day = today + timedelta(days=DAYS[reviews]) if reviews < len(DAYS) else None
+    known = state.kata(name)
+    most = MOST_AFTER_PUZZLE if known.puzzle else max(STEPS.values())
+    reviews = max(known.reviews, 0) + min(STEPS[outcome], most) if outcome in STEPS else 0
+    day = today + timedelta(days=REVIEW_DAYS[reviews]) if reviews < len(REVIEW_DAYS) else None
     state.change(
         name,
-        reviews=min(reviews, len(DAYS)),
+        reviews=min(reviews, len(REVIEW_DAYS)),
         review_on=day.isoformat() if day else "",
         reviewed=str(outcome),
     )

@@ -28,8 +28,8 @@ from grader.course.files import Folder, NotReadable, from_here, write_whole
 from grader.course.state import CourseState
 from grader.errors import reason_of
 from grader.formats.terminal import View
-from grader.grading.standings import listed
 from grader.texts.escaping import harmless
+from grader.texts.phrases import listed
 from grader.texts.wrapping import paragraphs
 
 

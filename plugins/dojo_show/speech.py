@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-import msgspec
 import numpy as np
 
 from dojo_show.answers import Answers, Functions, open_answers
@@ -24,7 +23,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
 from grader.grading.session import DEFAULTS, GraderSettings
 from grader.texts.escaping import harmless
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 from grader.worker.batches import run_together
 from grader.worker.student import Student
 
@@ -38,17 +37,19 @@ class Silent(Exception):
     """The text ends here, for the reason that the message gives in one sentence."""
 
 
-class Wish(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Wish:
     """What is to be written: after which `prompt`, with which parts left out, in which of the course's ways,
     and with which settings, by their names."""
 
     prompt: str = ""
     without: tuple[str, ...] = ()
     way: str = ""
-    settings: dict[str, float] = {}
+    settings: Mapping[str, float] = field(default_factory=dict)
 
 
-class Token(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Token:
     """A token of the text, its id, and the likeliest ones at its place with their shares, most likely first;
     those of the prompt have none."""
 

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from dojo_authoring.release import WORKFLOWS, keys
-from dojo_authoring.release.repository import (
-    SEALED,
+from dojo_authoring.release.hosts import (
     classroom50_bundle,
-    core_files,
     exercism_files,
     gradescope_zip,
     prairielearn_files,
+)
+from dojo_authoring.release.repository import (
+    SEALED,
+    core_files,
     read_sealed,
     require_releasable,
     student_files,
     verifications,
-    write_release,
 )
+from dojo_authoring.release.writing import write_release
 from dojo_authoring.verify.static_checks import todos_of_draft
 from grader.answer_keys.file import KeyUnusable
 from grader.cases.generation import SEED
@@ -31,8 +34,8 @@ from grader.course.renaming import renamed
 from grader.course.secret_seed import seed_or_new
 from grader.formats.gradescope import VISIBILITIES
 from grader.texts.bounds import listed
+from grader.texts.phrases import counted
 from grader.texts.points import points
-from grader.values.formatting import counted
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,8 @@ def release_course(course: Course, folder: Path, given: ReleaseOptions) -> None:
         if path is not None:
             for name, data in files_of(course, files, infos).items():
                 keys.save(path / name, data)
-            click.echo(f"Build the image: docker build --tag {course.syllabus.slug} {shorten(path)}/image")
+            image = shlex.quote(f"{shorten(path)}/image")
+            click.echo(f"Build the image: docker build --tag {course.syllabus.slug} {image}")
 
 
 def _require_own_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ import click
 import grader
 from dojo_authoring.parallel import for_each
 from dojo_authoring.verify.judged import key_entry
-from dojo_authoring.verify.static_checks import described, require_verified
+from dojo_authoring.verify.record import described, require_verified
 from grader.answer_keys.file import SUFFIX, VARIABLE, Entry, new_secret, read_secret, seal, write
 from grader.cases.oracle import Oracle
 from grader.checks.context import PreparedKata

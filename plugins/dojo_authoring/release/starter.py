@@ -10,20 +10,17 @@ import zipfile
 from pathlib import Path
 
 from dojo_authoring.release import keys
-from dojo_authoring.release.repository import (
-    AGENTS,
-    ReleaseOutcome,
-    agents_file,
-    build_wheel,
-    core_files,
-    fill,
-    write_release,
-    zipped,
-)
+from dojo_authoring.release.repository import AGENTS, agents_file, core_files, fill
+from dojo_authoring.release.wheel import build_wheel, zipped
+from dojo_authoring.release.writing import ReleaseOutcome, write_release
 from grader.answer_keys.file import LEVEL, SUFFIX, repacked
-from grader.cli.practice import PACKAGE, SOLUTIONS
-from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo
-from grader.course.stubs import stub_in
+from grader.course.catalog import INSTALLED, Course, CourseError, KataInfo, open_course, shorten
+from grader.course.files import text_of, write_whole
+from grader.course.shown_solutions import PACKAGE, SOLUTIONS
+from grader.course.state import CourseState
+from grader.course.stubs import Versions, is_untouched, stub_in, stub_source
+from grader.course.submission import library_of
+from grader.errors import reason_of
 
 TEMPLATES = PACKAGE / "cli" / "templates"
 TASKS = TEMPLATES / "tasks.json"
@@ -97,6 +94,7 @@ def write_course(folder: Path, library: str = "", *, agents: bool = True) -> Rel
     if not INSTALLED.is_file():
         raise CourseError(
             "This installation of the grader holds no course; in a folder with a course, run `grade`."
+            " In a clone, `grade start . --library torch` writes its stubs in PyTorch."
         )
     if folder.exists() and not folder.is_dir():
         raise CourseError(f"{folder} is a file; a folder is needed.")
@@ -108,6 +106,39 @@ def write_course(folder: Path, library: str = "", *, agents: bool = True) -> Rel
         if not agents:
             files.pop(AGENTS, None)
         return write_release(folder, files | _stubs_in(library, archive, files))
+
+
+def change_stubs(folder: Path, library: str) -> int | None:
+    """Write the stubs of a folder, such as a clone of the course, in another library, and return how many
+    have changed. Files that are begun stay. Return None if the folder holds no course, or if the installed
+    wheel has the course. Raises CourseError."""
+    if INSTALLED.is_file():
+        return None
+    try:
+        course = open_course(folder)
+    except CourseError:
+        return None
+    versions, changed = Versions(CourseState(course).folder), 0
+    for info in course.katas.values():
+        path = course.stub(info)
+        now = text_of(path) if library in info.libraries else ""
+        if not now or library_of(info, now) == library or not is_untouched(info, now.encode()):
+            continue
+        to_torch = library == "torch"
+        stub = (
+            stub_in(library, info, now.encode()) if to_torch else stub_source(course, info, versions, library)
+        )
+        if stub is not None:
+            _write(path, stub)
+            changed += 1
+    return changed
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise CourseError(f"{shorten(path)} cannot be written: {reason_of(error)}.") from None
 
 
 def _stubs_in(library: str, archive: zipfile.ZipFile, files: dict[str, bytes]) -> dict[str, bytes]:

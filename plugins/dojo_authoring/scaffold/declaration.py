@@ -56,10 +56,14 @@ APART = '''
 @KATA.law(points=1)
 def test_two_objects_share_nothing(student, {names}):
     """Two objects do not share what they hold."""
-    first, second = student.{made}, student.{made}
+{generators}    first, second = {made}
     alone = [{first}]
     expect.equal([{second}], alone, "what a second object answers")
 '''
+TWO_GENERATORS = """\
+    first_{rng}, second_{rng} = (student.build(RNG, "seeded", seed) for _ in range(2))
+"""
+TINY = 1e-3  # the largest default that is taken for an eps
 FRACTION = re.compile(r"[\d.]+(e-?\d+)?")
 #: How the elements of a list are drawn; the few letters make texts that begin alike.
 ELEMENTS = {
@@ -116,7 +120,7 @@ def _options(draft: Draft) -> str:
         "draft=True," if draft.is_draft else "",
         'library="torch",' if draft.library == "torch" else "",
         "grades_gradients=True," if draft.kind == "module" else "",
-        "grades_device=False," if draft.kind == "sampler" and draft.library == "torch" else "",
+        "grades_device=False," if draft.rng and draft.library == "torch" else "",
         f"axes={{{axes}}}," if axes else "",
     ]
     return "".join(f"    {line}\n" for line in lines if line)
@@ -131,8 +135,9 @@ def _imports(text: str) -> str:
     before, _, rest = code.partition('RNG = """')
     own = before + rest.partition('"""')[2]  # without the source text, which has imports of its own
     libraries = {"np.": "import numpy as np", "torch.": "import torch"}
+    head = ["import math", ""] if re.search(r"\bmath\.", own) else []
     used = [line for name, line in libraries.items() if re.search(rf"\b{re.escape(name)}", own)]
-    return "\n".join([*used, "", *lines] if used else lines)
+    return "\n".join([*head, *used, "", *lines] if used else [*head, *lines])
 
 
 def _sizes(draft: Draft) -> str:
@@ -191,6 +196,11 @@ def _drawn_value(draft: Draft, parameter: Parameter) -> str:
     return parameter.name if is_drawn else _drawn_plain(parameter)
 
 
+def is_varied(draft: Draft, parameter: Parameter) -> bool:
+    """True if cases differ in an argument with a default."""
+    return _drawn_value(draft, parameter) != parameter.default
+
+
 def _drawn_plain(parameter: Parameter) -> str:
     """Return the source of an argument that is no array."""
     default, kind = parameter.default, parameter.kind
@@ -199,14 +209,22 @@ def _drawn_plain(parameter: Parameter) -> str:
     if kind == "int" and (default is None or default.isdecimal()):
         return f"draw(st.sampled_from([{default}, {default} + 1]))" if default else "draw(st.integers(1, 4))"
     if kind == "float" and (default is None or FRACTION.fullmatch(default)):
-        others = "0.25, 0.5" if default is None or float(default) == 0.5 else "0.5"
-        return f"draw(st.sampled_from([{default or 1.0}, {others}]))"
+        return f"draw(st.sampled_from([{default or 1.0}, {_other_fractions(default)}]))"
     if kind == "str" and default is None:
         return f"draw({ELEMENTS['str']})"
     if kind == "list" and default is None:
         element = str(parameter.annotation)[len("list[") : -1]
         return f"draw(st.lists({ELEMENTS[element]}, min_size=1, max_size=5))"
     return default or "None"
+
+
+def _other_fractions(default: str | None) -> str:
+    """Return the source of numbers that are drawn beside the default, or beside 1 without one."""
+    if default is None or float(default) == 0.5:
+        return "0.25, 0.5"
+    return (
+        "0.5" if float(default) > TINY else "3.0"
+    )  # an eps that is the least of lengths shows if it is large
 
 
 def _observe(draft: Draft) -> str:
@@ -240,14 +258,17 @@ def _is_dropout(parameter: Parameter) -> bool:
     return parameter.kind == "float" and (parameter.name == "p" or "drop" in parameter.name)
 
 
-def method_call(thing: str, method: Callee) -> str:
+def method_call(thing: str, method: Callee, rng: str = "") -> str:
     """Return the source of a call of a method."""
-    return f"{thing}({method.passed})" if method.name == "forward" else f"{thing}.{call(method)}"
+    called = call(method, rng)
+    return f"{thing}{called.removeprefix(method.name)}" if method.name == "forward" else f"{thing}.{called}"
 
 
-def call(callee: Callee) -> str:
-    """Return the source of a call in which each argument is a variable of its name."""
-    return f"{callee.name}({callee.passed})"
+def call(callee: Callee, rng: str = "") -> str:
+    """Return the source of a call in which each argument is a variable of its name, and the generator the
+    variable `rng` if that is given."""
+    passed = (rng if rng and p.kind == "rng" else p.name for p in callee.parameters)
+    return f"{callee.name}({', '.join(passed)})"
 
 
 def _laws(draft: Draft) -> str:
@@ -257,9 +278,12 @@ def _laws(draft: Draft) -> str:
     first = draft.entries[0]
     if draft.kind != "object" or not first.is_class:
         return ""
-    answers = {
-        thing: ", ".join(method_call(thing, method) for method in first.methods)
-        for thing in ("first", "second")
-    }
-    names = [p.name for callee in (first.callee, *first.methods) for p in callee.parameters]
-    return APART.format(names=", ".join(dict.fromkeys(names)), made=call(first.callee), **answers)
+    answers, made = {}, []
+    for thing in ("first", "second"):
+        rng = f"{thing}_{draft.rng}"  # each object has a generator of its own, and both draw the same
+        answers[thing] = ", ".join(method_call(thing, method, rng) for method in first.methods)
+        made.append(f"student.{call(first.callee, rng)}")
+    parameters = [p for callee in (first.callee, *first.methods) for p in callee.parameters]
+    names = dict.fromkeys("seed" if p.kind == "rng" else p.name for p in parameters)
+    generators = TWO_GENERATORS.format(rng=draft.rng) if "seed" in names else ""
+    return APART.format(names=", ".join(names), generators=generators, made=", ".join(made), **answers)

@@ -88,14 +88,16 @@ class Draft:
 
     @property
     def imports(self) -> str:
-        """The imports of the library, with `nn` if there is a module class."""
+        """The imports of a stub: what defaults need, the library, and `nn` if there is a module class."""
         needs_nn = any(base_of(self, entry) for entry in self.entries)
-        return self.snippets.imports + ("\nfrom torch import nn" if needs_nn else "")
+        needs_math = any("math." in (p.default or "") for p in self.parameters.values())
+        head = "import math\n\n" if needs_math else ""
+        return head + self.snippets.imports + ("\nfrom torch import nn" if needs_nn else "")
 
     @property
     def callees(self) -> list[Callee]:
         """All functions, constructors and methods that a case calls."""
-        return [callee for entry in self.entries for callee in (entry.callee, *entry.methods)]
+        return [callee for entry in self.entries for callee in entry.callees]
 
     @property
     def parameters(self) -> dict[str, Parameter]:

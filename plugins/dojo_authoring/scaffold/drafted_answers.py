@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
+from dojo_authoring.scaffold.declaration import is_varied
 from dojo_authoring.scaffold.draft import Draft
-from dojo_authoring.scaffold.samplers import probability, scale_of
+from dojo_authoring.scaffold.samplers import is_counted, probability, scale_of
 from dojo_authoring.scaffold.signatures import Callee, Parameter
 
 MISTAKES = "# What goes wrong in {name}: edits of the reference, each below what the student is told."
@@ -71,8 +72,10 @@ def mistakes(draft: Draft) -> str:
 
 def _as_edit(draft: Draft, answer: DraftedAnswer) -> str:
     """Return a mistake as a function or class that takes the place of the reference's."""
-    first, callee, code = draft.entries[0], answer.method or draft.judged, "\n".join(answer.body)
-    head = [draft.snippets.imports] if f"{draft.snippets.array.partition('.')[0]}." in code else []
+    first, callee = draft.entries[0], answer.method or draft.judged
+    code = "\n".join([callee.declared, *answer.body])
+    head = ["import math"] if "math." in code else []
+    head += [draft.snippets.imports] if f"{draft.snippets.array.partition('.')[0]}." in code else []
     head += [f"from reference import {first.name} as _{first.name}", ""]
     head += ["_SEEN = {}", ""] if "_SEEN" in code else []
     lines = [f"def {callee.name}({callee.declared}):", *(f"    {line}" for line in answer.body)]
@@ -91,7 +94,7 @@ def _as_edit(draft: Draft, answer: DraftedAnswer) -> str:
 def variants(draft: Draft) -> str:
     """Return the draft of variants.py: a right answer that computes in float64, where this is one."""
     found, first = _variants_of_arrays(draft), draft.entries[0]
-    imports = f"{draft.snippets.imports}\nfrom reference import {first.name} as _{first.name}"
+    imports = f"{draft.imports}\nfrom reference import {first.name} as _{first.name}"
     parts = [imports, *(_written(draft, answer) for answer in found)] if found else []
     return f"{VARIANTS.format(name=draft.name)}\n\n" + "\n\n\n".join([*parts, VARIANTS_DUE]) + "\n"
 
@@ -146,11 +149,13 @@ def _mistakes_of_samplers(draft: Draft) -> list[DraftedAnswer]:
     if array is not None:
         likely = _one_hot(draft, array)
         most = (likely, f"return {_call(draft, **{array.name: 'likely'})}")
-        found.append(DraftedAnswer("takes_the_most_likely", MOST_LIKELY, most))
+        found += [DraftedAnswer("takes_the_most_likely", MOST_LIKELY, most)] if is_counted(draft) else []
         found.append(DraftedAnswer("counts_from_one", FROM_ONE, (f"return {_call(draft)} + 1",)))
     elif chance is not None:
         likelier = _call(draft, **{chance.name: f"float({chance.name} >= 0.5)"})
-        found.append(DraftedAnswer("takes_the_likelier", MOST_LIKELY, (f"return {likelier}",)))
+        drawn = draft.snippets.next_number.replace("rng", rng)  # some libraries draw nothing at 0 and 1
+        once = DraftedAnswer("takes_the_likelier", MOST_LIKELY, (drawn, f"return {likelier}"))
+        found += [once] if is_counted(draft) else []
         turned = _call(draft, **{chance.name: f"1 - {chance.name}"})
         found.append(DraftedAnswer("swaps_the_outcomes", SWAPS.format(p=chance.name), (f"return {turned}",)))
     return found
@@ -165,23 +170,29 @@ def _one_hot(draft: Draft, array: Parameter) -> str:
 
 
 def _mistakes_of_defaults(draft: Draft) -> list[DraftedAnswer]:
-    """Return a mistake for each argument with a default: it ignores the argument."""
+    """Return a mistake for each argument with a default that cases vary: it ignores the argument."""
     found = [
         DraftedAnswer(f"ignores_the_{p.name}_given", IGNORES.format(name=p.name, default=p.default),
                (f"return {_call(draft, without=p.name)}",))
         for p in draft.judged.parameters
-        if p.default is not None
+        if p.default is not None and is_varied(draft, p) and not _is_idle(draft, p)
     ]  # fmt: skip
     if not draft.entries[0].is_class:
         return found
     constructor = _constructor(draft)
     for p in constructor.parameters:
-        if p.default is not None:
+        if p.default is not None and is_varied(draft, p):
             others = ", ".join(f"{o.name}={o.name}" for o in constructor.parameters if o != p)
             text = IGNORES.format(name=p.name, default=p.default)
             body = (f"super().__init__({others})",)
             found.append(DraftedAnswer(f"ignores_the_{p.name}_given", text, body, constructor))
     return found
+
+
+def _is_idle(draft: Draft, parameter: Parameter) -> bool:
+    """True if an argument of a sampler changes nothing in its cases, where the outcome is certain: each but
+    the probability of an event."""
+    return draft.kind == "sampler" and (draft.array is not None or parameter != probability(draft))
 
 
 def _call(draft: Draft, /, without: str = "", **changed: str) -> str:

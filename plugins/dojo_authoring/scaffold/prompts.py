@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 
@@ -12,6 +13,7 @@ from dojo_authoring.scaffold.signatures import EntryPoint, read_questions, read_
 from grader.course.catalog import CourseError
 
 QUESTION = re.compile(r"\s*[A-Z][A-Z0-9_]+\s*\(")
+KNOWN_IN_DEFAULTS = ("math", "np", "torch")
 EXAMPLES: dict[KataKind, tuple[str, ...]] = {
     "function": ("moving_average(x: 'rows columns', weights: 'columns', eps=1e-6)",),
     "module": ("Scale(columns)", "Scale.forward(x: 'rows columns')"),
@@ -41,6 +43,7 @@ def complete_draft(  # noqa: PLR0913  # each may be asked for
         kind = kind or ("questions" if all(QUESTION.match(text) for text in signatures) else None)
         read = read_questions if kind == "questions" else read_signatures
         entries = tuple(read(signatures))  # before other prompts, since this often fails
+        _require_known_defaults(entries)
         kind = kind or _kind_of(entries, library)
         _require_parts(entries, kind)
         has_arrays = kind not in ("module", "questions")  # whose library is to be asked for
@@ -96,12 +99,22 @@ def _ask_for_weights() -> tuple[str, ...]:
 
 def _kind_of(entries: tuple[EntryPoint, ...], library: Library | None) -> KataKind:
     """Return the kind that the signatures show."""
-    if any(p.kind == "rng" for entry in entries for p in entry.callee.parameters):
-        return "sampler"
     if not entries[0].is_class:
-        return "function"
+        return "sampler" if any(p.kind == "rng" for p in entries[0].callee.parameters) else "function"
     is_module = any(method.name == "forward" for method in entries[0].methods)
     return "module" if is_module and library != "numpy" else "object"
+
+
+def _require_known_defaults(entries: tuple[EntryPoint, ...]) -> None:
+    """Raise CourseError for a default with a name that a stub does not know."""
+    for p in (p for entry in entries for callee in entry.callees for p in callee.parameters):
+        names = [node.id for node in ast.walk(ast.parse(p.default or "0")) if isinstance(node, ast.Name)]
+        unknown = next((name for name in names if name not in KNOWN_IN_DEFAULTS), None)
+        if unknown is not None:
+            raise CourseError(
+                f"`{p.declared}`: a default may name {', '.join(KNOWN_IN_DEFAULTS)} alone; write {unknown} as"
+                " a number or a text."
+            )
 
 
 def _require_parts(entries: tuple[EntryPoint, ...], kind: KataKind) -> None:
@@ -110,6 +123,8 @@ def _require_parts(entries: tuple[EntryPoint, ...], kind: KataKind) -> None:
         raise CourseError(f"A kata of the kind {kind} needs a class: {' and '.join(EXAMPLES[kind])}.")
     if kind == "module" and all(method.name != "forward" for method in entries[0].methods):
         raise CourseError(f"A module needs a method forward: --signature '{entries[0].name}.forward(x)'.")
+    if kind == "sampler" and entries[0].is_class:
+        raise CourseError(f"A sampler is a function: {EXAMPLES[kind][0]}. Take --kind object for a class.")
     if kind == "sampler" and all(p.kind != "rng" for p in entries[0].callee.parameters):
         raise CourseError("A sampler draws from an argument called rng or generator; add it.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dojo_authoring.scaffold.draft import Draft, filled
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 
 ROWS = 8
 PASSES = 0.75  # the share of its points from which a page passes

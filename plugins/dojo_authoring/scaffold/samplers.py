@@ -5,6 +5,9 @@ from __future__ import annotations
 from dojo_authoring.scaffold.draft import Draft, filled, tuple_of
 from dojo_authoring.scaffold.signatures import Parameter
 
+CHANCE = "0.3"  # of the event in a drafted law
+COUNTED = ("int", "float", "rng")  # the kinds of arguments beside which a drafted law counts the outcomes
+
 
 def chance_source(draft: Draft) -> str:
     """Return the source text that makes a generator beside the submission; empty without one."""
@@ -48,17 +51,34 @@ def probability(draft: Draft) -> Parameter | None:
 def counting_laws(draft: Draft) -> str:
     """Return the laws of a sampler: it draws from the given generator, and as often as it should."""
     names = [p.name for p in draft.judged.parameters if p.kind != "rng"]
-    is_list = "k" in draft.judged.axes  # k indices are drawn, and not one of k
+    is_list = _draws_k(draft)
+    uncertain = {p.name: _uncertain_value(draft, p) for p in draft.judged.parameters}
+    passed = ", ".join(f"{name}={value}" for name, value in uncertain.items())
+    from_case = [name for name in names if name in uncertain[name]]
     return filled(
         "sampler/laws",
-        names=", ".join([*names, "seed"]),
+        names=", ".join([*from_case, "seed"]),
         rng=draft.rng,
-        call=f"{draft.judged.name}({draft.judged.passed})",
+        uncertain=f"student.{draft.judged.name}({passed})",
         array=draft.array.name if draft.array else "",
         value=_value(draft, draft.array) if draft.array else "",
-        drawn=_drawn_by_chance(draft, is_list=is_list),
+        drawn=_drawn_by_chance(draft),
         keeps_k="k" in names and not is_list,
     )
+
+
+def _uncertain_value(draft: Draft, parameter: Parameter) -> str:
+    """Return the source of an argument with which any answer has to draw: where the outcome is certain, some
+    functions of the library take nothing from the generator."""
+    name = parameter.name
+    if parameter == draft.array:
+        library = "torch" if draft.library == "torch" else "np"
+        return f"{library}.full_like({name}, 1 / {name}.shape[-1])"
+    if draft.array is None and parameter == probability(draft):
+        return CHANCE
+    if draft.array and (name, parameter.kind) == ("k", "int"):
+        return "2"
+    return "1.0" if parameter.kind == "float" else name
 
 
 def _value(draft: Draft, array: Parameter) -> str:
@@ -70,15 +90,28 @@ def _value(draft: Draft, array: Parameter) -> str:
     return value + (f"[{', '.join(['None'] * leading)}]" if leading else "")
 
 
-def _drawn_by_chance(draft: Draft, *, is_list: bool) -> str:
+def is_counted(draft: Draft) -> bool:
+    """True if a drafted law counts how often each outcome comes up."""
+    return bool(_drawn_by_chance(draft))
+
+
+def _draws_k(draft: Draft) -> bool:
+    """True if k indices are drawn, and not one of the k likeliest."""
+    return "k" in draft.judged.axes
+
+
+def _drawn_by_chance(draft: Draft) -> str:
     """Return the source of what is counted: draws of the event, or the indices that are drawn; empty if
     nothing is known to count."""
     array = draft.array
+    if any(p.kind not in COUNTED and p.default is None for p in draft.judged.parameters if p != array):
+        return ""  # what the function does with it is unknown
     if array is None:
         chance = probability(draft)
-        return _call(draft, {chance.name: "0.3"}) if chance else ""
+        is_event = chance and (not draft.judged.result or not draft.returns_array)
+        return _call(draft, {chance.name: CHANCE}) if chance and is_event else ""
     drawn = _call(draft, {})
-    if is_list:  # the first of k is as likely as its share, with and without replacement
+    if _draws_k(draft):  # the first of k is as likely as its share, with and without replacement
         return f"int({drawn}.ravel()[0]) for _ in range(400)"
     if draft.judged.result and draft.returns_array:
         if draft.axes_of(array)[-1] in draft.judged.axes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from grader.course.catalog import CourseError
@@ -81,6 +81,11 @@ class EntryPoint:
     def name(self) -> str:
         return self.callee.name
 
+    @property
+    def callees(self) -> list[Callee]:
+        """The function, or the constructor and the methods."""
+        return [self.callee, *self.methods]
+
 
 def read_signatures(texts: tuple[str, ...]) -> list[EntryPoint]:
     """Return the entry points in the given order. Raises CourseError for a wrong or repeated signature."""
@@ -97,7 +102,21 @@ def read_signatures(texts: tuple[str, ...]) -> list[EntryPoint]:
     lacking = next((e.name for e in found.values() if e.is_class and not e.methods), None)
     if lacking is not None:
         raise CourseError(f"`{lacking}` is a class; give a method too: --signature '{lacking}.forward(x)'.")
+    callees = [callee for entry in found.values() for callee in entry.callees]
+    axes = {axis for callee in callees for p in callee.parameters for axis in p.axes}
+    for entry in found.values():
+        entry.callee = _with_sizes(entry.callee, axes)
+        entry.methods = [_with_sizes(method, axes) for method in entry.methods]
     return list(found.values())
+
+
+def _with_sizes(callee: Callee, axes: set[str]) -> Callee:
+    """Return a callee whose arguments that are called as an axis, and of which no more is said, are sizes."""
+    parameters = tuple(
+        replace(p, kind="int") if p.name in axes and p.kind == "array" and p.annotation is None else p
+        for p in callee.parameters
+    )
+    return replace(callee, parameters=parameters)
 
 
 def read_questions(texts: tuple[str, ...]) -> list[EntryPoint]:

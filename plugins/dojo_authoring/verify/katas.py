@@ -14,9 +14,10 @@ from dojo_authoring.parallel import for_each
 from dojo_authoring.verify import static_checks
 from dojo_authoring.verify.judged import Records
 from dojo_authoring.verify.laws import problems_of_laws
+from dojo_authoring.verify.locations import last_line, line_of_definition, place
 from dojo_authoring.verify.mistake_table import FILE_NAME, medians, renew_table
 from dojo_authoring.verify.mistakes import MistakeOutcome, as_data, differs_in_a_worker, from_data, outcomes
-from dojo_authoring.verify.static_checks import last_line, line_of_definition, place, write_record
+from dojo_authoring.verify.record import write_record
 from dojo_authoring.verify.time_limit import TookTooLong, limited_time
 from dojo_authoring.verify.trivial import MOST_TRIVIAL, points_of_trivial_answers
 from grader.cases.generation import SEED
@@ -30,7 +31,7 @@ from grader.grading.grader import Grader
 from grader.grading.session import GraderSettings, grade_file, lacks_library, open_grader
 from grader.kata import KataError
 from grader.report import CheckReport, KataReport
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 from grader.worker.student import Student
 
 MISTAKES_DUE = 6
@@ -91,6 +92,7 @@ def verify_course(
     of_the_course = (
         static_checks.unknown_names,
         static_checks.unkept_plans,
+        static_checks.untrained_skills,
         static_checks.unknown_in_see,
         static_checks.stray_files,
     )
@@ -302,7 +304,9 @@ def _require_full_marks(
     if report is None:
         return False
     judged = (check for check in report.checks if check.words is None)
-    check = next((check for check in judged if check.score < check.max_score), None)
+    short = [check for check in judged if check.score < check.max_score]
+    # a check may hold and earn nothing because another one fails: the latter is the reason
+    check = next((check for check in short if check.status == "failed"), next(iter(short), None))
     if check is None:
         records.note_passed("full marks", source)
         return True
@@ -318,7 +322,8 @@ def _told(check: CheckReport) -> str:
         f"with {given}" if given else "",
         f"expected {check.expected}, got {check.got}" if check.expected is not None else "",
     ]
-    return " ".join(f"{check.message or 'A value differs.'} ({'; '.join(filter(None, parts))}).".split())
+    message, details = check.message or "A value differs.", "; ".join(filter(None, parts))
+    return " ".join((f"{message} ({details})." if details else message).split())
 
 
 def _grade_source(grader: Grader, result: KataVerification, what: str, source: str) -> KataReport | None:

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from dojo_authoring.verify.static_checks import line_of_definition, place
+from dojo_authoring.verify.locations import line_of_definition, place
 from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.course.catalog import Course
 from grader.course.files import line_of, message_of

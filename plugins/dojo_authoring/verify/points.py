@@ -22,7 +22,7 @@ from grader.checks.points import halves, points_of
 from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import KnownSolutions
-from grader.values.formatting import counted
+from grader.texts.phrases import counted
 from grader.worker.in_process import LocalStudent
 
 MOST_APART = 50  # hundredths between the points of one mistake under two seeds

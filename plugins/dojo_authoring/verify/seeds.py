@@ -18,8 +18,8 @@ from grader.checks.kata_checks import checks_of
 from grader.checks.runner import run_check
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.known_solutions import KnownSolutions
+from grader.texts.phrases import counted
 from grader.values.comparison import recording_margin
-from grader.values.formatting import counted
 from grader.worker.in_process import LocalStudent
 
 BANK = 16  # cases per seed

@@ -1,202 +1,39 @@
-"""The checks of `kata verify` that run no code: files, signatures, points, prerequisites and texts.
-
-Locations in the course's files, such as `solutions/sorting/merge_sort/mistakes.py:12`.
-
-Remember with which content `kata verify` found each kata ready, in `solutions/verified.toml`.
-
-The file belongs into the course's repository, so that whoever releases the course knows what a colleague or a
-workflow has verified. A verification holds for all versions of the grader that judge alike: a patch version
-changes no verdict on a right answer or a known mistake, so major and minor number say which they are.
-"""
+"""The checks of `kata verify` that run no code: files, signatures, points, prerequisites and texts."""
 
 from __future__ import annotations
 
 import ast
 import copy
-import hashlib
-import json
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
-from datetime import date
+from collections.abc import Iterator
 from pathlib import Path
 
-import grader
+from dojo_authoring.verify.locations import (
+    answer_files,
+    files_of,
+    judged_files,
+    line_of_definition,
+    place,
+    public_definitions,
+)
+from dojo_authoring.verify.record import record_path
 from dojo_show.demonstration import open_demonstration
 from grader.checks.kata_checks import AGREEMENT, LEAST_AGREEMENT, points_of_builtin
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.files import parse, read, write_whole
+from grader.course.files import parse, read
 from grader.course.general_mistakes import GENERAL
 from grader.course.mistake_edits import read_edits
 from grader.course.renaming import RENAMED_FILE as RENAMED
 from grader.course.secret_seed import PLACE
-from grader.errors import reason_of
 from grader.kata import Corner, Kata, KataError, Law
 from grader.plugins import COMMANDS_GROUP, ours
 from grader.reading.parts import open_questions
 from grader.reading.rules import first_use, shortcut_in
 from grader.reading.shape import text_digest
 
-VERIFIED_FILE = "verified.toml"
-HEAD = "# Written by `kata verify`: when each kata was found ready, with which content, by which grader.\n"
-UNVERIFIED = "unverified"
-
-
-@dataclass(frozen=True)
-class Verification:
-    """The digest of a kata's files that were found ready, the day, and the version of the grader."""
-
-    digest: str
-    day: str
-    grader: str
-
-    def holds_like(self, other: Verification) -> bool:
-        """Return whether both say the same: of the same files, by graders that judge alike."""
-        return self.digest == other.digest and judge_alike(self.grader, other.grader)
-
-    def __str__(self) -> str:
-        return f"{self.day} {self.digest} {self.grader}"
-
-
-def judge_alike(version: str, other: str) -> bool:
-    """Return whether two versions of the grader have the same major and minor number."""
-    return version.split(".")[:2] == other.split(".")[:2]
-
-
-def record_path(course: Course) -> Path:
-    return course.root / "solutions" / VERIFIED_FILE
-
-
-def digest_of(course: Course, info: KataInfo) -> str:
-    """Return a digest of the kata's stub, declaration and solutions, with LF line ends."""
-    paths = [course.stub(info), info.path, *sorted(course.folder(info).rglob("*.py"))]
-    paths += [course.edits(info)]
-    paths += [course.solution(info, part) for part in info.kind.shared]
-    texts = [path.read_bytes().replace(b"\r\n", b"\n") for path in paths if path.is_file()]
-    parts = b"".join(hashlib.sha256(text).digest() for text in texts)
-    return hashlib.sha256(parts).hexdigest()[:16]
-
-
-def read_record(course: Course) -> dict[str, Verification]:
-    """Return what was verified, by kata. Raises CourseError if the file is damaged."""
-    path = record_path(course)
-    if not path.is_file():
-        return {}
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-        return {
-            name: Verification(*(str(one[key.name]) for key in fields(Verification)))
-            for name, one in found.items()
-        }
-    except (OSError, ValueError, TypeError, KeyError):
-        raise CourseError(
-            f"solutions/{VERIFIED_FILE} is damaged: delete it, and run `kata verify` again."
-        ) from None
-
-
-def write_record(course: Course, ready: list[KataInfo], others: Iterable[KataInfo] = ()) -> None:
-    """Remember that the katas in `ready` are verified as they are; forget `others`. Raises CourseError."""
-    known = read_record(course)
-    for info in others:
-        known.pop(info.name, None)
-    for info in ready:
-        now, before = _as_verified_now(course, info), known.get(info.name)
-        if before is None or not before.holds_like(now):  # else the file would have needless changes
-            known[info.name] = now
-    lines = [
-        f"{name} = {{ digest = {json.dumps(one.digest)}, day = {json.dumps(one.day)},"
-        f" grader = {json.dumps(one.grader)} }}\n"
-        for name, one in sorted(known.items())
-        if name in course.katas
-    ]
-    text = HEAD + "".join(lines)
-    path = record_path(course)
-    try:
-        if lines or path.is_file():
-            write_whole(path, text.encode())
-    except OSError as error:
-        raise CourseError(f"solutions/{VERIFIED_FILE} cannot be written: {reason_of(error)}.") from None
-
-
-def _as_verified_now(course: Course, info: KataInfo) -> Verification:
-    return Verification(digest_of(course, info), date.today().isoformat(), grader.__version__)
-
-
-def verification(course: Course, info: KataInfo) -> Verification | None:
-    """Return the verification of the kata as it is now, by a grader that judges alike; None if there is
-    none."""
-    found = read_record(course).get(info.name)
-    return found if found and found.holds_like(_as_verified_now(course, info)) else None
-
-
-def described(course: Course, info: KataInfo) -> str:
-    """Return when the kata was verified, on which content and by which grader, or `unverified`."""
-    return str(verification(course, info) or UNVERIFIED)
-
-
-def require_verified(course: Course, infos: list[KataInfo], *, allows_unverified: bool) -> None:
-    """Raise CourseError if a kata is not verified as it is now."""
-    lacking = [] if allows_unverified else [info for info in infos if verification(course, info) is None]
-    if lacking:
-        name, known = lacking[0].name, read_record(course).get(lacking[0].name)
-        text = "is not verified"
-        if known is not None and not judge_alike(known.grader, grader.__version__):
-            text = f"was verified by version {known.grader} of the grader, and this is {grader.__version__}"
-        elif known is not None:
-            text = f"was changed since it was verified on {known.day}"
-        more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
-        names = " ".join(info.name for info in lacking) if len(lacking) < 6 else ""
-        command = f"kata verify {names}".rstrip()
-        raise CourseError(f"`{name}` {text}{more}: run `{command}`, or hand it out with --unverified.")
-
-
 PARTS = ("reference", "mistakes", "variants")
 TODO = re.compile(r"TODO:? *(?P<what>.*?)[,. ]*(?:[\"'][\"',.)\]} ]*)?$")  # without the end of its literal
-
-
-def place(course: Course, path: Path, line: int = 0) -> str:
-    """Return `path:line`, relative to the current folder or else to the course's folder."""
-    absolute = path.absolute()
-    root = course.root.absolute()
-    below = next((start for start in (Path.cwd(), root) if absolute.is_relative_to(start)), absolute.parent)
-    return f"{absolute.relative_to(below).as_posix()}:{line}" if line else str(absolute.relative_to(below))
-
-
-def line_of_definition(path: Path, name: str) -> int:
-    """Return the line number of a function or class, or 0 if the file has none of this name."""
-    found = [node for node in parse(path).body if getattr(node, "name", None) == name]
-    return found[-1].lineno if found else 0
-
-
-def last_line(path: Path) -> int:
-    """Return the number of the last line, where new code is added."""
-    return len(path.read_text(encoding="utf-8").splitlines())
-
-
-def files_of(course: Course, info: KataInfo) -> list[Path]:
-    """Return the files of a kata, in the order in which they are best written."""
-    reference, declaration, stub = judged_files(course, info)
-    return [reference, declaration, *answer_files(course, info), stub]
-
-
-def judged_files(course: Course, info: KataInfo) -> list[Path]:
-    """Return the files without which nothing can be judged: reference, declaration and stub."""
-    return [course.solution(info, "reference"), info.path, course.stub(info)]
-
-
-def answer_files(course: Course, info: KataInfo) -> list[Path]:
-    """Return the files of mistakes and variants. If there are no mistakes, the first is the one to write."""
-    due = course.folder(info) / info.kind.mistakes
-    return [*(course.mistakes(info) or [due]), course.solution(info, "variants")]
-
-
-def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    """Yield the public functions and classes of a file."""
-    for node in parse(path).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-            yield node
 
 
 def unwritten(paths: list[Path], course: Course) -> tuple[list[str], list[str]]:
@@ -298,6 +135,8 @@ def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
         found.append("tests/katas/path.toml does not list it; put it where it is best learnt.")
     if course.syllabus.katas and info.name not in course.syllabus.katas:
         found.append("tests/katas/path.toml says no minutes and no difficulty; add a line to [katas].")
+    if course.syllabus.skills and info.name not in course.syllabus.skills:
+        found.append("tests/katas/path.toml does not say what it trains; add a line to [skills].")
     return found
 
 
@@ -574,6 +413,16 @@ def unknown_names(course: Course) -> list[str]:
         f"tests/katas/path.toml lists `{name}`, and there is no such kata; write it, or take the name out."
         for name in course.syllabus.order
         if name not in course.katas
+    ]
+
+
+def untrained_skills(course: Course) -> list[str]:
+    """Return a message for each skill that no kata trains."""
+    trained = {skill for listed in course.syllabus.skills.values() for skill in listed}
+    return [
+        f"tests/katas/path.toml: no kata trains `{skill}`; add it to a kata in [skills], or take it out."
+        for skill in course.syllabus.skill_names
+        if skill not in trained
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from dojo_authoring.verify.static_checks import files_of, place
+from dojo_authoring.verify.locations import files_of, place
 from grader.course.catalog import Course, KataInfo
 from grader.course.mistake_edits import read_edits
 from grader.processes.limits import time_limit

@@ -1,7 +1,8 @@
 """Try what takes no thought: an argument handed back, zeros, ones, NaN, the first answer again, or None.
 
 Each trivial answer takes the place of all entry points of the reference. Modules keep their parameters, and
-objects of other classes never change. It is judged in this process, as mistakes are.
+objects of other classes never change. Arrays on a device get it as their numbers. It is judged in this
+process, as mistakes are.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course, load_file
 from grader.values.arrays import in_leaves
 from grader.worker.in_process import LocalStudent
+from grader.worker.protocol.outlines import ArrayOutline, stored
 
 MOST_TRIVIAL = 10  # hundredths that a trivial answer may earn of each point of a kata
 Answer = Callable[[Any, list[Any]], Any]  # from the right result, and the arguments in their order
@@ -121,6 +123,11 @@ def _replaced(right: Any, answer: Answer, *, is_module: bool, skipped: int = 0) 
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = list(bound.arguments.values())[skipped:]
+        arrays = [value for value in given if isinstance(value, ArrayOutline)]
+        if arrays:
+            return _store(
+                arrays, answer([np.zeros(one.shape, stored(one.type_name)) for one in arrays], given)
+            )
         own = [] if not skipped else [args[0] if is_module else copy.deepcopy(args[0])]
         value: Any = 0.0  # for arguments that the right answer refuses
         with suppress(Exception):
@@ -128,6 +135,16 @@ def _replaced(right: Any, answer: Answer, *, is_module: bool, skipped: int = 0) 
         return copy.deepcopy(answer(value, given)) if value is not None else None
 
     return replacement
+
+
+def _store(arrays: list[ArrayOutline], values: Any) -> None:
+    """Write what a trivial answer has to arrays on a device, as a kernel with one program would."""
+    if not isinstance(values, list):
+        return
+    arrays[0].access("launch", "trivial", [1], [one.name for one in arrays])
+    for array, numbers in zip(arrays, values, strict=True):
+        entries = np.arange(numbers.size)
+        array.access("store", 0, 0, entries, None, numbers.reshape(-1))
 
 
 def _points(prepared: PreparedKata, entries: dict[str, Any], answer: Answer) -> int:

@@ -11,7 +11,7 @@ from pygls.uris import from_fs_path
 
 from dojo_editor.lsp.findings import WIDTH, Finding, case_of, name_of, names_in
 from dojo_editor.lsp.server import ExerciseServer, OpenExercise
-from dojo_page.messages import Tried
+from dojo_page.judge import Tried
 from grader.course.files import write_whole
 from grader.course.hints import next_hint, next_number
 from grader.course.state import CourseState
@@ -150,8 +150,8 @@ async def open_statement(ls: ExerciseServer, exercise: OpenExercise) -> None:
 
 async def open_next(ls: ExerciseServer, exercise: OpenExercise) -> None:
     course, found = exercise.course, standings(exercise.course)
-    following = next_kata(found, exercise.info.name)
-    if following is None or not await _open(ls, course.stub(following), takes_focus=True):
+    following = next_kata(course, found, exercise.info.name)
+    if following is None or not await _open(ls, course.stub(following.info), takes_focus=True):
         ls.say(next_line(course, found, exercise.info.name))
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import shutil
+import sys
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -21,10 +24,13 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 import grader
+from dojo_editor.lsp import overview
+from dojo_editor.lsp.connection import Protocol, ended
 from dojo_editor.lsp.findings import Finding, Span, case_of, findings
+from dojo_page.judge import Verdict
 from dojo_page.judges import PAUSE_SECONDS, Judges
-from dojo_page.messages import JudgeTerms, Verdict
-from grader.cli.options import GradeOptions
+from dojo_page.messages import JudgeTerms
+from grader.cli.options import FAILED, PASSED, GradeOptions, planned
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.files import text_of
 from grader.course.state import CourseState
@@ -73,10 +79,32 @@ class ExerciseServer(LanguageServer):
     """Serves one editor. `folder` is for texts that the editor opens, and is the server's own."""
 
     def __init__(self, options: GradeOptions, folder: Path) -> None:
-        super().__init__("grade", grader.__version__, types.TextDocumentSyncKind.Full)
+        super().__init__("grade", grader.__version__, types.TextDocumentSyncKind.Full, protocol_cls=Protocol)
         self.options, self.folder = options, folder
         self.opened: dict[Path, tuple[Course, Judges]] = {}  # by the folder of exercises
         self.exercises: dict[str, OpenExercise] = {}  # by URI
+        self.exit_code = PASSED
+        self.is_shut_down = False
+        self.tells_verdicts = False
+        self._watching: asyncio.Task[None] | None = None
+
+    # --- the editor ---
+
+    def watch(self, process_id: int) -> None:
+        """End this process once the editor's has ended, also if another one holds the pipe."""
+        self._watching = asyncio.get_running_loop().create_task(self._end_with(process_id))
+
+    async def _end_with(self, process_id: int) -> None:
+        await ended(process_id)
+        await self.end_judges()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os._exit(FAILED)  # a thread still reads standard input
+
+    async def end_judges(self) -> None:
+        """Judge nothing more."""
+        for exercise in self.exercises.values():
+            exercise.stop()
+        await asyncio.gather(*(judges.end() for _, judges in self.opened.values()))
 
     # --- which file ---
 
@@ -85,7 +113,7 @@ class ExerciseServer(LanguageServer):
         file = file_of(uri)
         if file is None or file.suffix != ".py":
             return None
-        if not (self.options.course or any(map(file.is_relative_to, self._folders()))):
+        if not (self.options.course or any(map(file.is_relative_to, self.folders()))):
             return None
         try:
             found = self._course_of(file)
@@ -97,7 +125,7 @@ class ExerciseServer(LanguageServer):
             return None
         return OpenExercise(uri, info, *found) if found and info and info.track == file.parent.name else None
 
-    def _folders(self) -> list[Path]:
+    def folders(self) -> list[Path]:
         """Return the folders that the editor has open; the current one if it names none."""
         uris = [*self.workspace.folders, self.workspace.root_uri or ""]
         return [path.resolve() for path in map(file_of, uris) if path] or [Path.cwd()]
@@ -113,7 +141,7 @@ class ExerciseServer(LanguageServer):
         if file.parent.parent != exercises:
             return None
         if exercises not in self.opened:
-            course = course.limited_to(self.options.plan) if self.options.plan else course
+            course = planned(course, self.options)
             self.opened[exercises] = course, Judges(JudgeTerms.of(course, self.options))
         return self.opened[exercises]
 
@@ -134,7 +162,7 @@ class ExerciseServer(LanguageServer):
         info, typed_at, text = exercise.info, exercise.typed_at, exercise.text
         telling = asyncio.create_task(self._tell_work(f"judging {info.name} …"))
         try:
-            verdicts = exercise.judges.verdicts(info.library, info.name, typed_at, text)
+            verdicts = exercise.judges.verdicts(info.library, info.name, text, typed_at)
             async with aclosing(verdicts) as answers:
                 async for answer in answers:
                     if isinstance(answer, Verdict):
@@ -166,6 +194,8 @@ class ExerciseServer(LanguageServer):
         """Show a verdict; a pass is said in words if another verdict was shown before it."""
         before, exercise.report = exercise.report, report
         self.publish(exercise, findings(report, exercise.info, exercise.text))
+        if self.tells_verdicts:
+            self.protocol.notify(overview.VERDICT, overview.verdict(exercise.uri, report))
         if report.status == "passed" and before is not None and before.status != "passed":
             is_saved = plain(text_of(exercise.path)) == exercise.text
             words = [
@@ -263,9 +293,20 @@ async def did_save(ls: ExerciseServer, params: types.DidSaveTextDocumentParams) 
 
 async def shutdown(ls: ExerciseServer, params: None) -> None:  # noqa: ARG001  # the signature is pygls's
     """Judge nothing more, and end the judges."""
-    for exercise in ls.exercises.values():
-        exercise.stop()
-    await asyncio.gather(*(judges.end() for _, judges in ls.opened.values()))
+    ls.is_shut_down = True
+    await ls.end_judges()
+
+
+def initialize(ls: ExerciseServer, params: types.InitializeParams) -> None:
+    """Watch the process of the editor, if it names one, and note what it wants."""
+    ls.tells_verdicts = overview.wants_verdicts(params.initialization_options)
+    if params.process_id is not None and sys.platform != "win32":  # there, to ask for a process would end it
+        ls.watch(params.process_id)
+
+
+def exit_(ls: ExerciseServer, params: None) -> None:  # noqa: ARG001  # the signature is pygls's
+    """Fail if the editor has not asked to shut down before, as the protocol says."""
+    ls.exit_code = PASSED if ls.is_shut_down else FAILED
 
 
 async def did_close(ls: ExerciseServer, params: types.DidCloseTextDocumentParams) -> None:
@@ -285,6 +326,9 @@ def new_server(options: GradeOptions, folder: Path) -> ExerciseServer:
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(did_change)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE)(did_save)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(did_close)
+    server.feature(types.INITIALIZE)(initialize)
     server.feature(types.SHUTDOWN)(shutdown)
+    server.feature(types.EXIT)(exit_)
+    server.feature(overview.KATAS)(overview.katas)
     requests.add_to(server)
     return server

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
+from contextlib import suppress
 
 import click
 
 from dojo_page.judges import Judges
 from dojo_page.messages import JudgeTerms
-from grader.cli.options import NO_KATAS, PASSED, GradeOptions
+from grader.cli.options import INTERRUPTED, NO_KATAS, PASSED, GradeOptions
 from grader.course.catalog import Course, CourseError
 from grader.course.syllabus import SYLLABUS_FILE
 from grader.plugins import libraries_told
 
-MISSING = "The tutor needs the package mcp, which is not installed: pip install 'mcp>=2.3'"
+MISSING = "The tutor needs the package mcp, which is not installed"
+PACKAGE = "mcp>=2.3"
 FORBIDDEN = f'This course allows no assistant: {SYLLABUS_FILE.as_posix()} says assistants = "none".'
 AT_A_TERMINAL = "An assistant starts this command and talks to it; docs/tutor.md says how. Ctrl-C ends it."
 
@@ -26,17 +30,25 @@ def run_tutor(course: Course, options: GradeOptions) -> int:
         raise CourseError(NO_KATAS)
     if course.syllabus.assistants == "none":
         raise CourseError(FORBIDDEN)
-    with libraries_told(MISSING):
+    with libraries_told(MISSING, PACKAGE):
         from dojo_editor.tutor.server import Tutor
     if sys.stdin.isatty():
         click.echo(AT_A_TERMINAL, err=True)
 
     async def serve() -> None:
-        judges = Judges(JudgeTerms.of(course, options))
+        judges, interrupted = Judges(JudgeTerms.of(course, options)), asyncio.Event()
+        with suppress(NotImplementedError):  # on Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
+        serving = asyncio.create_task(Tutor(course, judges).server().run_stdio_async())
+        waiting = asyncio.create_task(interrupted.wait())
         try:
-            await Tutor(course, judges).server().run_stdio_async()
+            await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
         finally:
             await judges.end()
+        if interrupted.is_set():
+            os._exit(INTERRUPTED)  # a thread still reads standard input
+        waiting.cancel()
+        await serving
 
     asyncio.run(serve())
     return PASSED

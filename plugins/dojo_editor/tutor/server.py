@@ -20,8 +20,9 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 import grader
+from dojo_page.judge import Answer, Tried, Verdict
 from dojo_page.judges import Judges
-from dojo_page.messages import Answer, Dropped, Tried, Verdict
+from dojo_page.protocol import Dropped
 from grader.cli.console import refusal_text, report_text
 from grader.cli.kata_list import kata_list
 from grader.course.catalog import Course, KataInfo
@@ -127,7 +128,7 @@ class Tutor:
         info = self._info(kata)
         if info.hints and not self.state.kata(info.name).was_tried_since_hint:
             raise ToolError(TRY_FIRST.format(name=info.name))
-        return next_hint(self.course, info, again="")
+        return next_hint(self.course, info, again="", puzzle="")  # which is made of the solution
 
     async def try_lines(self, kata: Kata, lines: Lines) -> str:
         """Run a few lines after the code of the student's file, in the sandbox. Return what they print and

@@ -517,6 +517,21 @@ def test_tests_in_the_metadata_of_otter_run_where_a_cell_asks_for_them(tmp_path)
     assert found["counts"]["caught"] == len(found["mutants"]) > 0
 
 
+def test_a_variable_that_is_used_again_behind_a_test_of_otter_is_told(tmp_path):
+    path = notebook(
+        tmp_path / "a.ipynb",
+        ("code", "def double(x):\n    return 2 * x", None, ""),
+        ("code", "x = 3", None, ""),
+        ("code", "x = 'used again'", None, ""),
+        metadata={"otter": {"OK_FORMAT": True, "tests": {"q1": DOUBLE_SPEC}}},
+    )
+    printed = audit(path, code=4)
+    assert (
+        'It runs behind all cells, since none calls grader.check("q1"), and several cells assign `x`: let the'
+        " cell behind its question call that." in printed
+    )
+
+
 def test_a_source_notebook_of_otter_is_tested_by_its_cells(tmp_path):
     path = notebook(
         tmp_path / "a.ipynb",
@@ -607,3 +622,169 @@ def test_a_written_test_holds_a_hundred_times_and_fails_on_its_mutant(tmp_path):
     for _ in range(100):
         for name in names:
             scope[name]()
+
+
+NODES = """
+class Node:
+    def __init__(self, value, rest=None):
+        self.value = value
+        self.rest = rest
+
+
+def merge(a, b):
+    if a is None:
+        return b
+    if b is None:
+        return a
+    if a.value <= b.value:
+        return Node(a.value, merge(a.rest, b))
+    return Node(b.value, merge(a, b.rest))
+
+
+def total(head):
+    result, place = 0, 1
+    while head is not None:
+        result += place * head.value
+        place += 1
+        head = head.rest
+    return result
+"""
+OF_NODES = """
+from solution import Node, merge, total
+
+
+def values(head):
+    return [] if head is None else [head.value, *values(head.rest)]
+
+
+def test_merge():
+    assert values(merge(Node(1), None)) == [1]
+    assert values(merge(Node(1), Node(1))) == [1, 1]
+
+
+def test_total():
+    assert total(Node(5)) == 5
+    assert total(None) == 0
+"""
+
+
+def test_objects_of_the_homework_are_arguments_of_witnesses_and_written_tests(tmp_path):
+    folder = homework(tmp_path / "hw", NODES, OF_NODES)
+    found = audited(folder, "--mutants", 30, "--write-tests", tmp_path / "test_more.py")
+    missed = [one for one in found["mutants"] if one["fate"] == "survived"]
+    assert {one["where"] for one in missed} == {"merge", "total"}
+    assert found["counts"]["equal"] <= 3
+    assert "Node(" in "".join(one["witness"]["code"] for one in missed)
+    written = (tmp_path / "test_more.py").read_text()
+    assert written.startswith("from solution import Node, merge, total\n")
+    assert "    assert answer.value == " in written
+    for one in missed:  # lists that are not sorted are none that `merge` is made for
+        for first, rest in re.findall(r"Node\((\d+), Node\((\d+)", one["witness"]["code"]):
+            assert first <= rest
+
+
+def test_objects_that_tests_build_by_attributes_and_methods_are_arguments(tmp_path):
+    solution = """
+        from dataclasses import dataclass
+
+        class Stack:
+            def __init__(self):
+                self.items = []
+
+            def push(self, item):
+                self.items.append(item)
+
+        @dataclass
+        class Box:
+            width: int
+            height: int
+
+        class Bag:
+            limit = 0
+
+        def largest(stack):
+            return max(stack.items)
+
+        def area(box):
+            return box.width * box.height
+
+        def room(bag, used):
+            return bag.limit - used
+        """
+    tests = """
+        from solution import Bag, Box, Stack, area, largest, room
+
+        def test_all():
+            stack = Stack()
+            stack.push(3)
+            stack.push(3)
+            assert largest(stack) == 3
+            assert area(Box(1, 1)) == 1
+            bag = Bag()
+            bag.limit = 4
+            assert room(bag, 0) == 4
+        """
+    found = audited(homework(tmp_path / "hw", solution, tests))
+    missed = {one["where"] for one in found["mutants"] if one["fate"] == "survived"}
+    assert {"area", "room"} <= missed
+
+
+def test_attributes_that_a_doctest_reads_are_compared(tmp_path):
+    solution = """
+        class Point:
+            def __init__(self, x, y):
+                self.x, self.y = x, y
+
+        def moved(point, by):
+            '''Return the point further right.
+
+            >>> moved(Point(1, 1), 0).x
+            1
+            >>> moved(Point(1, 1), 0).y
+            1
+            '''
+            return Point(point.x + by, point.y)
+        """
+    folder = homework(tmp_path / "hw", solution, "")
+    command = f"{sys.executable} -m doctest {folder / 'solution.py'}"
+    found = audited(folder, "--solution", folder / "solution.py", "--tests", command)
+    assert [one for one in found["mutants"] if one["fate"] == "survived"]
+
+
+def test_what_an_assert_of_the_solution_refuses_is_no_gap(tmp_path):
+    solution = """
+        def root(x):
+            assert x >= 0
+            return x ** 0.5
+        """
+    tests = "from solution import root\n\ndef test_root():\n    assert [root(4), root(9)] == [2, 3]\n"
+    found = audited(homework(tmp_path / "hw", solution, tests))
+    assert [one for one in found["mutants"] if "assert" in one["was"]] == []
+    named = tests.replace("def", "import pytest\n\ndef") + (
+        "    with pytest.raises(AssertionError):\n        root(-1)\n"
+    )
+    found = audited(homework(tmp_path / "other", solution, named))
+    assert [one for one in found["mutants"] if "assert" in one["was"]]
+
+
+def test_a_call_whose_arguments_all_have_names_ends_no_audit(tmp_path):
+    solution = """
+        import numpy as np
+
+        def double(x):
+            y = np.asarray(x).astype(dtype=np.float64)
+            return 2 * y
+        """
+    tests = "from solution import double\n\ndef test_it():\n    assert double([1, 2]).tolist() == [2, 4]\n"
+    assert audited(homework(tmp_path / "hw", solution, tests))["mutants"]
+
+
+def test_nothing_to_write_is_said_and_a_file_stays(tmp_path):
+    folder = homework(tmp_path / "hw", "def twice(x):\n    return 2 * x\n", FEW)
+    (tmp_path / "more.py").write_text("mine")
+    printed = audit(folder, "--write-tests", tmp_path / "more.py", "--write-mistakes", tmp_path / "wrong.py")
+    why = "nothing is written, since no wrong version is shown to be missed; there is no"
+    assert f"more.py: {why} test.\n" in printed
+    assert f"wrong.py: {why} mistake.\n" in printed
+    assert (tmp_path / "more.py").read_text() == "mine"
+    assert not (tmp_path / "wrong.py").exists()

@@ -129,7 +129,7 @@ REFUSED = {
     "an object": (
         "def f(x):\n    return x\n\n\nclass X:\n    pass\n",
         "from softmax import X, f\n\n\ndef test_it():\n    assert f(X())\n",
-        "No test calls a function of the solution with plain values; it has `f`, `X`.",
+        "No test calls `f` with values that can be written down.",
     ),
 }
 

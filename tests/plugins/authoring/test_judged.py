@@ -214,7 +214,9 @@ def test_all_that_judging_imports_is_listed():
 #: What `kata verify` imports and runs again at every call.
 ANEW = {
     "dojo_authoring/parallel",
+    "dojo_authoring/verify/locations",
     "dojo_authoring/verify/mistake_table",
+    "dojo_authoring/verify/record",
     "dojo_authoring/verify/static_checks",
     "dojo_authoring/verify/time_limit",
 }
@@ -246,7 +248,12 @@ def test_every_listed_module_exists_and_is_needed():
     folders = ROOT / "grader", ROOT / "plugins"
     assert [part for part in LISTED if not any((folder / part).exists() for folder in folders)] == []
     needed = closure(
-        "dojo_authoring.verify.katas", "grader.diagnosis.matcher", "grader.ranks", "grader.strategies"
+        "dojo_authoring.verify.katas",
+        "grader.diagnosis.matcher",
+        "grader.inputs",
+        "grader.kernels",
+        "grader.ranks",
+        "grader.strategies",
     )
     assert LISTED - set().union(*map(parts_of, needed)) == set()
 

@@ -8,6 +8,8 @@ import pytest
 
 from dojo_authoring.parallel import for_each
 from grader.course.catalog import CourseError
+from grader.grading import session
+from grader.grading.session import LibraryMissing
 
 
 def look(_course, info, word):
@@ -27,6 +29,13 @@ def test_each_kata_comes_with_its_result_from_its_own_process(tiny_course):
         "double": "seen: double",
     }
     assert len({process for _, process in found.values()} | {os.getpid()}) == 3
+
+
+def test_a_kata_in_pytorch_is_refused_where_that_is_missing_before_any_work(tiny_course, monkeypatch):
+    monkeypatch.setattr(session, "lacks_library", lambda info: info.library == "torch")
+    infos = [tiny_course.kata_info("double"), tiny_course.kata_info("center")]
+    with pytest.raises(LibraryMissing, match="`center` is a PyTorch kata, and PyTorch is not installed: "):
+        next(for_each(tiny_course, infos, look, ""))
 
 
 def test_numpy_katas_come_first(tiny_course):

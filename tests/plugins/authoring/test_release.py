@@ -18,14 +18,15 @@ from click.testing import CliRunner
 
 import grader
 from dojo_authoring.release import repository, starter
-from dojo_authoring.release.repository import build_wheel
-from dojo_authoring.verify.static_checks import write_record
+from dojo_authoring.release.wheel import build_wheel
+from dojo_authoring.verify.record import write_record
 from grader.answer_keys.file import KeyFile, new_secret, unseal
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course import release_manifest
 from grader.course.catalog import Course
 from grader.course.renaming import note_for
+from grader.grading import session
 
 from ...conftest import CENTER, DOUBLE
 from ...grader.leaks import leaks
@@ -613,6 +614,15 @@ def test_commands_in_the_texts_for_students_work(release, tmp_path):
 
 
 # --- other courses, and katas that need others ------------------------------------------------------
+
+
+def test_a_release_without_pytorch_names_what_to_install(release, monkeypatch):
+    monkeypatch.setattr(session, "lacks_library", lambda info: info.library == "torch")
+    done = release("--unverified", name="center")
+    assert (done.exit_code, done.output.splitlines()[-1].partition(": ")[0]) == (
+        4,
+        "`center` is a PyTorch kata, and PyTorch is not installed",
+    )
 
 
 def test_a_course_in_another_folder_is_released(tiny_course, tmp_path, monkeypatch):

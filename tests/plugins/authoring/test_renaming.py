@@ -162,6 +162,7 @@ triple = { minutes = 20, difficulty = 1, builds_on = ["double"] }
 [plans.lab]
 hours = 1
 katas = ["double", "triple"]
+wants = ["double", "triple"]
 """
 
 
@@ -176,6 +177,7 @@ def test_a_removed_kata_loses_its_effort_and_leaves_plans(run, tmp_path):
     assert code == 0, said
     syllabus = Course(tmp_path).syllabus
     assert (list(syllabus.katas), syllabus.plans["lab"].katas) == (["double"], ["double"])
+    assert syllabus.plans["lab"].wants == ["double"]
 
 
 @pytest.mark.parametrize(
@@ -210,6 +212,29 @@ def test_a_kata_that_is_renamed_or_removed_takes_its_shortcuts_with_it(run, tmp_
     code, said = run("remove", "thrice", "--yes", more={})
     assert code == 0, said
     assert Course(tmp_path).syllabus.shortcuts == {"double": "None does it."}
+
+
+SKILLS = """
+[skills]
+triple = ["products", "sums"]
+double = ["sums"]
+
+[skill_names]
+products = "Like triple = a product."
+sums = "Sums."
+"""
+
+
+def test_a_kata_that_is_renamed_or_removed_takes_its_skills_with_it(run, tmp_path):
+    more = {**NEEDING, PATH: EFFORTS + SKILLS}
+    code, said = run("rename", "triple", "thrice", more=more)
+    assert code == 0, said
+    found = Course(tmp_path).syllabus
+    assert found.skills == {"thrice": ["products", "sums"], "double": ["sums"]}
+    assert found.skill_names["products"] == "Like triple = a product."
+    code, said = run("remove", "thrice", "--yes", more={})
+    assert code == 0, said
+    assert Course(tmp_path).syllabus.skills == {"double": ["sums"]}
 
 
 def test_a_removed_kata_loses_its_aliases(run, tmp_path):

@@ -357,3 +357,22 @@ def test_a_local_array_may_be_changed_in_place():
 )
 def test_shapes_that_do_not_fit_raise(body, mutation):
     assert mutation in lines_of(body)
+
+
+CALLED = (
+    "x.astype", "x.to", "np.where", "torch.where", "x.masked_fill", "np.max", "x.max", "np.transpose",
+    "x.transpose", "x.swapaxes", "np.arange", "torch.arange", "np.tri", "torch.tril", "torch.ones",
+    "np.zeros", "np.full", "x.sum",
+    "np.exp", "torch.softmax", "np.sort", "np.argsort", "np.concatenate", "torch.cat", "x.reshape", "x.view",
+    "x.cumsum", "np.clip", "self.dropout", "self.norm", "range", "len", "sorted", "F.dropout", "x.permute",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("called", CALLED)
+@pytest.mark.parametrize("given", ["dtype=x.dtype", "a=x, axis=-1", "**more", "*x", ""])
+def test_a_call_without_arguments_by_position_is_mutated(called, given):
+    """No operator fails at a call that gives all its arguments by name."""
+    call = f"{called}({given})"
+    body = f"y = {call}\nfor n in {call}:\n    y += n\nreturn np.exp(x - {call})"
+    assert lines_of(body)
+    assert lines_in_a_module(body)

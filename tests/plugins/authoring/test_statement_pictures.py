@@ -48,13 +48,38 @@ def test_matrices_on_one_line_masks_with_leading_axes_and_fractions_are_drawn(te
     assert list(values(text).values()) == [due]
 
 
+HEADS = """
+    x = [[[0, 1, 2, 3],   heads = [[[[0, 1], [4, 5]],   head 0
+          [4, 5, 6, 7]]]            [[2, 3], [6, 7]]]]  head 1
+"""
+
+
+def test_each_matrix_of_an_array_is_drawn_by_itself():
+    found = pictures(HEADS)
+    assert [[panel.title for panel in one.panels] for one in found] == [["x"], ["heads[0, 0]", "heads[0, 1]"]]
+    assert [panel.values for panel in found[1].panels] == [((0, 1), (4, 5)), ((2, 3), (6, 7))]
+
+
+def test_numbers_and_a_multiple_of_them_are_drawn_on_one_scale():
+    (found,) = pictures("    x         = [8.0, 4.0, 1.0]\n    x / sqrt(64) = [1.0, 0.5, 0.125]")
+    assert [panel.title for panel in found.panels] == ["x", "x / sqrt(64)"]
+    apart = pictures("    x      = [8.0, 4.0, 1.0]\n    shares = [0.5, 0.25, 0.25]")
+    assert len(apart) == 2
+
+
+def test_a_row_of_words_ends_no_array_and_takes_none_of_the_next_line():
+    lines = ["    p = [[0.8, 0.1, 0.1],   (ignored)]", "    g = [[0.2, 0.1, 0.1],   [0, 0, 0]]"]
+    assert [*values("\n".join(lines))] == ["g"]
+    lines[0] = "    p = [[0.8, 0.1, 0.1],   [0.2, 0.2, 0.6],   (ignored)]"
+    assert [*values("\n".join(lines))] == ["g"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "    x = [[1, 2], [3, a]]",
         "    x = [[1, 2], [3]]",
         "    x = [[1, 2],\n    and so on",
-        "    x = [[[1, 2, 3]], [[4, 5, 6]]]",
         "    ids = [3, 1, 4]",
         "    x = [[1, 2]]",
         "    [[1, 2, 3]]",

@@ -10,13 +10,14 @@ from click.testing import CliRunner
 
 from dojo_authoring.overview import overview
 from dojo_authoring.verify import static_checks
-from dojo_authoring.verify.katas import KataVerification, verify_course
+from dojo_authoring.verify.katas import KataVerification, _told, verify_course
 from dojo_authoring.verify.random_draws import OtherDraws
+from dojo_authoring.verify.record import record_path, verification, write_record
 from dojo_authoring.verify.seeds import verify_right_answers
-from dojo_authoring.verify.static_checks import record_path, verification, write_record
 from grader.answer_keys.file import KeyUnusable, open_keyring
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
+from grader.report import CheckReport
 
 from ...conftest import DOUBLE
 
@@ -71,6 +72,13 @@ UNSIGNED = (
     "every case has integers that PyTorch lacks, so no answer in PyTorch can be judged; say"
     ' libraries=("numpy",), or draw int64.'
 )
+
+
+def test_a_message_without_a_call_has_no_brackets():
+    check = CheckReport("agrees", "It agrees.", "failed", 0, 1, message="No points: nothing  agrees.")
+    assert _told(check) == "No points: nothing agrees."
+
+
 REFUSED = "variants.py:10: the variant `cubes` is refused by `agrees_with_reference`"
 SHORT = [
     "exercises/attention/double.py:1: the docstring is no statement yet (400 characters are needed).",

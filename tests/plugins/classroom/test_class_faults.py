@@ -22,8 +22,10 @@ from dojo_classroom import (
     student_reports,
     task,
 )
+from dojo_classroom.counts import FAILED
+from dojo_classroom.enrolment import Enrolment
 from dojo_classroom.gradebooks import Canvas, Moodle
-from dojo_classroom.run import FAILED, USED_UP, ClassRun
+from dojo_classroom.run import USED_UP, ClassRun
 from dojo_classroom.store import Store
 from dojo_classroom.task import LocalPool
 from grader.cli.kata import kata
@@ -79,7 +81,7 @@ def test_without_a_fault_all_have_their_points(graded):
 @pytest.mark.parametrize(
     ("where", "name", "what"),
     [
-        (ClassRun, "_member", "the enrolment"),
+        (Enrolment, "enrol", "the enrolment"),
         (ClassRun, "_note_unrecognised", "the collection"),
         (ClassRun, "_of_kata", "double"),
         (ClassRun, "_version", "double"),
@@ -196,7 +198,7 @@ def test_a_gradebook_of_which_a_row_fails_has_the_others(graded, monkeypatch, tm
         (outputs, "_write_seekers", "looks_at_judge.csv"),
         (outputs, "render_class", "class.html"),
         (class_page, "pictures", "class.html"),
-        (ClassRun, "_note_unlisted", "a note"),
+        (Enrolment, "note_unlisted", "a note"),
         (Canvas, "write_head", "canvas.csv"),
         (collector.Collector, "require_one_student_each", "the look for several students in one folder"),
     ],

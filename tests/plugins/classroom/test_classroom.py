@@ -16,12 +16,13 @@ from dojo_classroom import command
 from dojo_classroom.analytics import KataStatistics
 from dojo_classroom.collector import Collector
 from dojo_classroom.command import render
+from dojo_classroom.counts import RunCounts
 from dojo_classroom.gradebooks import cell
 from dojo_classroom.outputs import OutputTerms, write_outputs
 from dojo_classroom.platform_filenames import StudentName
 from dojo_classroom.policy import Late, Policy, Terms
 from dojo_classroom.roster import Member, Roster, read_roster
-from dojo_classroom.run import ClassRun, RunCounts
+from dojo_classroom.run import ClassRun
 from dojo_classroom.store import Store, StoreUnusable
 from dojo_classroom.student_page import page_name
 from dojo_classroom.student_reports import JudgedClass, counted_katas, with_waiting_katas
@@ -31,6 +32,7 @@ from grader.course import release_manifest
 from grader.course.catalog import CourseError
 from grader.grading.grader import Grader
 from grader.grading.session import LibraryMissing
+from grader.installing import install_command
 from grader.reading.shape import shape as shape_of
 from grader.reading.source import tree_of
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, from_json
@@ -422,7 +424,7 @@ def test_an_answer_in_pytorch_is_not_judged_where_that_is_missing(tiny_course, m
         monkeypatch.setattr("grader.grading.session.importlib.util.find_spec", lambda _name: None)
         with pytest.raises(LibraryMissing) as missing:
             judge(Grader(tiny_course, factories), tiny_course.kata_info("double"), Task("double", source))
-    told = "double.py imports torch, and PyTorch is not installed: pip install torch==2.13.0"
+    told = f"double.py imports torch, and PyTorch is not installed: {install_command('torch==2.13.0')}"
     assert str(missing.value) == told
 
 

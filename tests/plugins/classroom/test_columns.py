@@ -6,11 +6,11 @@ from contextlib import closing
 
 import pytest
 
+from dojo_classroom.counts import RunCounts
 from dojo_classroom.gradebooks import gradebooks
 from dojo_classroom.outputs import OutputTerms, write_outputs
 from dojo_classroom.policy import Policy, Terms
 from dojo_classroom.roster import read_roster
-from dojo_classroom.run import RunCounts
 from dojo_classroom.store import Store
 from dojo_classroom.student_reports import JudgedClass
 from dojo_classroom.task import FileVerdict

@@ -12,6 +12,7 @@ from dojo_classroom.overrides import Override
 from dojo_classroom.policy import Policy, read_policy
 from dojo_classroom.times import Commits, HandedIn, of_path, of_text
 from grader.course.catalog import Course, CourseError
+from grader.installing import install_command
 from grader.report import CheckReport, KataReport
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -227,7 +228,7 @@ def test_points_set_by_hand_are_final(policy):
         (
             "timezone = 'Europe/Berlyn'\n[deadlines]\ndouble = 2026-11-20",
             "timezone: Europe/Berlyn is not known here; write Europe/Berlin or the like. Where a system has"
-            " no list of time zones: pip install tzdata.",
+            f" no list of time zones: {install_command('tzdata')}",
         ),
         (
             "[late",

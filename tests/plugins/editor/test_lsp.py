@@ -22,6 +22,7 @@ from grader import __version__
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import CourseState
+from grader.installing import install_command
 from grader.report import CheckReport, KataReport, Mistake, Part, Place, Repair
 
 pytest.importorskip("pygls", reason="the extra `editor` is not installed")
@@ -29,7 +30,7 @@ pytest.importorskip("pygls", reason="the extra `editor` is not installed")
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from dojo_editor.lsp import command
+from dojo_editor.lsp import command, overview
 from dojo_editor.lsp.findings import Span, case_of, findings, names_in
 from dojo_editor.lsp.requests import COMMANDS
 
@@ -455,6 +456,111 @@ def test_a_dead_editor_leaves_no_process(course, tmp_path, text, count):
     assert [*temporary.iterdir()] == []
 
 
+# --- the connection ---
+
+
+@pytest.fixture
+def server(course, tmp_path):
+    """A server as a process, with `send(body)`, which writes a message, and `answer()`, which reads one."""
+    with subprocess.Popen(
+        [sys.executable, *SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        cwd=course,
+    ) as process:
+
+        def send(method, number=None, params=None, length=None):
+            message = {"jsonrpc": "2.0", "method": method, "params": params}
+            body = json.dumps(message | ({} if number is None else {"id": number})).encode()
+            process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (length or len(body), body))
+            process.stdin.flush()
+
+        def answer():
+            length = int(process.stdout.readline().rpartition(b":")[2])
+            while process.stdout.readline().strip():
+                pass
+            return json.loads(process.stdout.read(length))
+
+        process.send, process.answer = send, answer
+        process.initialize = lambda pid=None: send("initialize", 1, {"capabilities": {}, "processId": pid})
+        yield process
+        process.kill()
+
+
+@pytest.mark.slow
+def test_exit_without_shutdown_returns_1_and_after_it_0(server):
+    server.initialize()
+    assert server.answer()["id"] == 1
+    server.send("exit")
+    assert server.wait(SECONDS) == 1
+
+
+@pytest.mark.slow
+def test_exit_after_shutdown_returns_0(server):
+    server.initialize()
+    server.send("shutdown", 2)
+    assert [server.answer()["id"], server.answer()["id"]] == [1, 2]
+    server.send("exit")
+    assert server.wait(SECONDS) == 0
+
+
+@pytest.mark.slow
+def test_what_comes_before_initialize_is_refused_and_a_notification_is_dropped(server):
+    server.send("textDocument/didClose", params={"textDocument": {"uri": "file:///a.py"}})
+    server.send("shutdown", 7)
+    refused = server.answer()
+    assert (refused["id"], refused["error"]["code"]) == (7, -32002)
+    server.initialize()
+    assert "capabilities" in server.answer()["result"]
+
+
+@pytest.mark.slow
+def test_a_length_that_no_message_has_is_refused_and_the_server_lives(server):
+    server.initialize()
+    assert server.answer()["id"] == 1
+    server.send("shutdown", 2, length=10**11)
+    server.send("shutdown", 3)
+    assert server.answer()["id"] == 3
+    server.send("exit")
+    assert server.wait(SECONDS) == 0
+    assert server.stderr.read() == b"A message of 100000000000 bytes is refused; 67108864 are the most.\n"
+
+
+@pytest.mark.slow
+def test_the_server_ends_with_the_process_of_the_editor_while_its_pipe_is_open(server, tmp_path):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as editor:
+        server.initialize(editor.pid)
+        assert server.answer()["id"] == 1
+    assert server.wait(SECONDS) == 1
+    assert [*tmp_path.glob("decoder-dojo-*")] == []
+
+
+@pytest.mark.slow
+def test_an_editor_that_asks_for_it_gets_every_kata_and_each_verdict(server, course):
+    wants = {"capabilities": {}, "rootUri": course.as_uri(), "initializationOptions": {"verdicts": True}}
+    server.send("initialize", 1, wants)
+    assert server.answer()["id"] == 1
+    server.send("grade/katas", 2, {})
+    katas = server.answer()["result"]
+    assert katas[0] == {
+        "name": "double", "track": "attention", "title": "Twice as much", "uri": (course / FILE).as_uri(),
+        "mark": "", "score": "", "isNext": True,
+    }  # fmt: skip
+    assert [one["name"] for one in katas if one["isNext"]] == ["double"]
+    document = {"uri": (course / FILE).as_uri(), "languageId": "python", "version": 1, "text": TRIPLES}
+    server.send("textDocument/didOpen", params={"textDocument": document})
+    told = next(one for one in iter(server.answer, None) if one["method"] == "grade/verdict")["params"]
+    assert (told["name"], told["status"]) == ("double", "failed")
+    assert told["text"].startswith("The result is three times x")
+    assert re.fullmatch(r"[\d.]+ / 10", told["score"])
+
+
+def test_no_other_editor_gets_verdicts():
+    assert not any(map(overview.wants_verdicts, (None, {}, {"verdicts": False}, {"verdicts": 1}, [])))
+
+
 # --- editors ---
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -534,11 +640,70 @@ def test_the_extension_is_of_this_version_and_its_commands_exist():
     ]
     assert set(re.findall(r"decoderDojo\.\w+", json.dumps(MANIFEST))) == {
         *(f"decoderDojo.{name}" for name in names),
-        "decoderDojo.path",
+        *(f"decoderDojo.{name}" for name in ("path", "katas", "isRunning")),
     }
     assert 'args: ["lsp"]' in client
     assert MANIFEST["capabilities"]["untrustedWorkspaces"]["supported"] is False
     assert f"decoder-dojo-{__version__}.vsix" in PAGE
+
+
+def test_the_extension_starts_where_exercises_are_and_not_with_every_python_file():
+    assert MANIFEST["activationEvents"] == [
+        "workspaceContains:exercises/*/*.py",
+        "workspaceContains:*/exercises/*/*.py",
+    ]
+
+
+def test_the_extension_has_an_icon_a_tree_and_a_walkthrough_whose_files_are_there():
+    assert (EXTENSION / MANIFEST["icon"]).read_bytes()[12:24] == b"IHDR" + (128).to_bytes(4, "big") * 2
+    contributes = MANIFEST["contributes"]
+    client = (EXTENSION / "src" / "extension.ts").read_text(encoding="utf-8")
+    assert [one["id"] for one in contributes["views"]["explorer"]] == ["decoderDojo.katas"]
+    assert 'registerTreeDataProvider("decoderDojo.katas"' in client
+    assert 'executeCommand("setContext", "decoderDojo.isRunning"' in client
+    (walkthrough,) = contributes["walkthroughs"]
+    assert all((EXTENSION / step["media"]["markdown"]).is_file() for step in walkthrough["steps"])
+    commands = {one["command"] for one in contributes["commands"]} | {"decoderDojo.katas.focus"}
+    linked = re.findall(r"command:(decoderDojo[\w.]+)", json.dumps(walkthrough))
+    assert linked
+    assert {*linked} <= commands
+
+
+def test_the_extension_names_the_repository_once_there_is_one():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = project.get("urls", {}).get("Repository")
+    assert MANIFEST.get("repository") == (address and {"type": "git", "url": address})
+
+
+IN_NODE = """
+const { tracksOf, iconOf, descriptionOf, statusOf } = require("./src/katas.js");
+const kata = (name, track, mark, isNext, score) => ({ name, track, mark, isNext, score, title: "T" });
+const katas = [
+  kata("a", "x", "passed", false, "10/10"),
+  kata("b", "x", "", false, ""),
+  kata("c", "y", "begun", true, "5/10"),
+];
+console.log(JSON.stringify({
+  tracks: tracksOf(katas).map((t) => [t.track, t.description, t.isOpen, t.katas.map((k) => k.name)]),
+  icons: katas.map(iconOf),
+  descriptions: katas.map(descriptionOf),
+  status: ["passed", "failed", "other"].map((status) => statusOf({ name: "a", status, score: "9 / 10" })),
+  none: tracksOf([]),
+}));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
+def test_the_tree_has_the_tracks_and_marks_the_next_kata_and_the_status_bar_has_the_score():
+    ran = subprocess.run(["node", "-e", IN_NODE], cwd=EXTENSION, capture_output=True, text=True)
+    assert ran.stderr == ""
+    assert json.loads(ran.stdout) == {
+        "tracks": [["x", "1 of 2", False, ["a", "b"]], ["y", "0 of 1", True, ["c"]]],
+        "icons": ["pass-filled", "circle-outline", "arrow-right"],
+        "descriptions": ["10/10  T", "T", "next  5/10  T"],
+        "status": ["$(pass) a  9 / 10", "$(error) a  9 / 10", "$(circle-outline) a  9 / 10"],
+        "none": [],
+    }
 
 
 def test_the_lock_of_the_extension_names_its_packages_by_hashes_alone():
@@ -569,6 +734,7 @@ def test_the_extension_is_packaged(tmp_path):
         manifest = json.loads(package.read("extension/package.json"))
     assert manifest["main"].removeprefix("./") == "dist/extension.js"
     assert {"extension/dist/extension.js", "extension/LICENSE.txt"} <= {*names}
+    assert {"extension/dist/katas.js", "extension/media/icon.png", "extension/media/hints.md"} <= {*names}
     assert "extension/node_modules/vscode-languageclient/package.json" in names
     assert not [name for name in names if name.endswith((".ts", ".map")) or "/src/" in name]
 
@@ -685,7 +851,7 @@ def test_without_pygls_a_sentence_says_what_to_install(course, monkeypatch):
     monkeypatch.delitem(sys.modules, "dojo_editor.lsp.server")
     monkeypatch.setitem(sys.modules, "pygls.lsp.server", None)
     ran = CliRunner().invoke(grade, ["lsp", "--course", str(course)])
-    assert (ran.exit_code, ran.stderr) == (4, f"{command.MISSING}\n")
+    assert (ran.exit_code, ran.stderr) == (4, f"{command.MISSING}: {install_command(command.PACKAGE)}\n")
 
 
 def test_a_person_who_starts_it_is_told_that_an_editor_does(monkeypatch):

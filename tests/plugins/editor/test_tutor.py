@@ -31,6 +31,7 @@ from grader.course.files import text_of
 from grader.course.state import CourseState
 from grader.course.syllabus import to_text
 from grader.grading.grader import Grader
+from grader.installing import install_command
 from grader.worker.child.sandbox import landlock
 
 from ...grader.leaks import squeezed
@@ -560,7 +561,7 @@ def started(course):
 
 @needs_linux
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["the client closes its end", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("how", ["the client closes its end", "SIGINT", "SIGTERM", "SIGKILL"])
 def test_a_dead_client_leaves_no_worker(how, course):
     process, below = started(course)
     if how.startswith("SIG"):
@@ -570,6 +571,7 @@ def test_a_dead_client_leaves_no_worker(how, course):
         process.stdout.close()
     process.wait(SECONDS)
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
+    assert how != "SIGINT" or process.returncode == 130
 
 
 @pytest.mark.slow
@@ -620,7 +622,7 @@ def test_without_the_sdk_the_command_says_what_to_install(course, monkeypatch):
     monkeypatch.delitem(sys.modules, "dojo_editor.tutor.server")
     monkeypatch.chdir(course.root)
     done = CliRunner().invoke(grade, ["mcp"])
-    assert (done.exit_code, done.stderr) == (4, f"{command.MISSING}\n")
+    assert (done.exit_code, done.stderr) == (4, f"{command.MISSING}: {install_command(command.PACKAGE)}\n")
 
 
 def test_a_cancelled_request_ends_the_judges_work(course):

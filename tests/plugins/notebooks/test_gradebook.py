@@ -72,7 +72,7 @@ UNUSABLE = {
     "missing/gradebook.db": r"cannot be written: \(sqlite3.OperationalError\) unable to open database file$",
     "text.db": r"cannot be written: \(sqlite3.DatabaseError\) file is not a database$",
     "oracle9://host/x": r"cannot be written: Can't load plugin",
-    "postgresql+asyncpg://host/x": r"needs a driver: pip install asyncpg$",
+    "postgresql+asyncpg://host/x": r"needs a driver: .* -m pip install asyncpg$",
 }
 
 

@@ -12,10 +12,11 @@ from click.testing import CliRunner
 from dojo_review import faults, schedule
 from dojo_review.faults import choose, faults_in, suitable
 from dojo_review.review import case_lines, hint_of, listing
-from dojo_review.schedule import DAYS, ReviewOutcome, calendar, in_words
+from dojo_review.schedule import ReviewOutcome, calendar, in_words
 from dojo_review.versions import tell_apart
 from grader.cli.grade import grade
 from grader.course.catalog import Course
+from grader.course.reviews import REVIEW_DAYS
 from grader.course.state import STATE_FILE, STATE_FOLDER, CourseState
 from grader.course.stubs import BEST_COPIES, Versions
 from grader.grading.session import open_grader
@@ -158,7 +159,7 @@ def test_an_answer_without_a_fitting_fault_has_none(softmax):
 def test_a_kata_comes_after_1_3_7_and_21_days(mine):
     assert [due.day for due in calendar(mine, TODAY)] == [TODAY]
     days = [schedule.record(mine, "softmax", ReviewOutcome.CASE, TODAY) for _ in range(4)]
-    assert days == [*(TODAY + timedelta(days=number) for number in DAYS[1:]), None]
+    assert days == [*(TODAY + timedelta(days=number) for number in REVIEW_DAYS[1:]), None]
     assert [due.day for due in calendar(mine, TODAY)] == [None]
 
 
@@ -174,6 +175,12 @@ def test_a_kata_comes_after_1_3_7_and_21_days(mine):
 def test_the_outcome_sets_the_next_day(mine, outcome, days):
     CourseState(mine).change("softmax", reviews=1, review_on=TODAY.isoformat())
     assert schedule.record(mine, "softmax", outcome, TODAY) == TODAY + timedelta(days=days)
+
+
+def test_a_kata_with_a_puzzle_skips_no_step(mine):
+    CourseState(mine).change("softmax", puzzle=["uses_powers_of_two"])
+    day = schedule.record(mine, "softmax", ReviewOutcome.AT_ONCE, TODAY)
+    assert day == TODAY + timedelta(days=REVIEW_DAYS[1])
 
 
 def test_what_was_not_found_comes_first(mine):
@@ -335,7 +342,7 @@ def test_what_cannot_be_reviewed_is_said(mine):
 def test_nothing_is_due_before_its_day(mine):
     CourseState(mine).change("softmax", passed_on=TODAY.isoformat())
     assert review(mine).output == "Nothing is due today. Next is softmax, tomorrow: grade review softmax\n"
-    CourseState(mine).change("softmax", reviews=len(DAYS))
+    CourseState(mine).change("softmax", reviews=len(REVIEW_DAYS))
     assert review(mine).output.startswith("Nothing is due any more.")
 
 
@@ -347,7 +354,7 @@ def test_without_a_pass_there_is_nothing_to_review(tmp_path):
 
 def test_the_calendar_lists_days(mine):
     CourseState(mine).change("layer_norm", passed=True, passed_on=TODAY.isoformat())
-    CourseState(mine).change("top_k", passed=True, reviews=len(DAYS))
+    CourseState(mine).change("top_k", passed=True, reviews=len(REVIEW_DAYS))
     assert review(mine, "--list").output.split("\n") == [
         "today     softmax",
         "tomorrow  layer_norm",

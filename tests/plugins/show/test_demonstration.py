@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from dojo_authoring.release.starter import starter_files
 from dojo_authoring.verify import static_checks
-from dojo_authoring.verify.static_checks import write_record
+from dojo_authoring.verify.record import write_record
 from dojo_notebooks import magics
 from dojo_show.demonstration import open_demonstration, render_page
 from grader.cli.grade import grade

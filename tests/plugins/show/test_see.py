@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dojo_authoring.release import repository
+from dojo_authoring.release import repository, wheel
 from dojo_show import demonstration
 from dojo_show.answers import Answers, open_answers
 from dojo_show.demonstration import open_demonstration, read_recording, reference_students
@@ -448,11 +448,11 @@ def test_a_grading_is_remembered(exercises, tmp_path):
 
 
 def test_students_get_what_the_course_shows():
-    given = repository._demonstration(Course(ROOT)).keys()
+    given = repository.demonstration_files(Course(ROOT)).keys()
     files = [path.relative_to(ROOT) for path in (ROOT / "see").rglob("*") if path.is_file()]
     assert given == {path.as_posix() for path in files if "__pycache__" not in path.parts}
     assert {"see/__init__.py", "see/recording.json", "see/page.js"} <= given
-    assert "dojo_show/templates/page.js" in repository.sources()
+    assert "dojo_show/templates/page.js" in wheel.sources()
 
 
 @pytest.mark.parametrize(
