@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grader.kernels import Device
 from grader.ranks import Ranks
 
 try:
@@ -521,6 +522,249 @@ def softmax_cross_entropy_backward(kata) -> Pairs:
         "[[-0.107, 0.053, 0.053],     [0.106, 0.288, -0.394], [0, 0, 0]]",
         kata.softmax_cross_entropy_backward(logits, targets),
     )
+
+
+# --- kernels ---
+
+
+@example
+def flash_attention_kernel(kata) -> Pairs:
+    q, k, v = (np.zeros((1, 17, 16), np.float32) for _ in range(3))
+    v[..., 0], v[0, 16, 0], q[0, 16, 0], k[0, 16, 0] = 1, 6, 4, math.log(4)
+    device = Device()
+    out = device.empty(q.shape, "float32", "out")
+    arrays = [device.array(one, name) for one, name in zip((q, k, v), "qkv", strict=True)]
+    kata.flash_attention(*arrays, out, 8, 16)
+    score = q[0, 16] @ k[0, 16] / 4
+    change = 1 / 4  # exp(-log(4))
+    total, output = 16 * change + 1, 16 * change + 6
+    yield "key 16 is log(4) = 1.386", [16, 4, k[0, 16, 0]]
+    yield "4 * 1.386 / sqrt(16) = 1.386", [4, k[0, 16, 0], 16, score]
+    yield "16       1.386     1/4      16/4 + 1 = 5    16/4 + 6 = 10", [
+        16, score, change, 16 * change, 1, total, 16 * change, 6, output
+    ]  # fmt: skip
+    yield "stored                                      10 / 5 = 2", [output, total, out.numpy()[0, 16, 0]]
+    assert (out.numpy()[0, :16, 0] == 1).all()
+    arrays = [device.array(np.zeros((1, 128, 16), np.float32), name) for name in "qkv"]
+    device.run(kata.flash_attention, *arrays, device.empty((1, 128, 16), "float32", "out"), 16, 16)
+    keys = [len(one.entries) // 16 for one in device.launches[0].accesses if one.array == "k"]
+    yield "81,920 bytes are loaded and 8,192 stored", [device.bytes_loaded, device.bytes_stored]
+    yield "16 + 32 + ... + 128 = 576 keys", [16, 32, 128, sum(keys)]
+
+
+@example
+def fused_layer_norm(kata) -> Pairs:
+    def launched(x_dtype):
+        device, x = Device(), np.array([[0, 3, 3], [5, 5, 8]], x_dtype)
+        out = device.empty((2, 3), "float32", "out")
+        gamma, beta = np.float32([1.5, 3, 1.5]), np.float32([0, 0, 1])
+        vectors = device.array(gamma, "gamma"), device.array(beta, "beta")
+        device.run(kata.fused_layer_norm, device.array(x, "x", strides=(5, 1)), *vectors, out, 0.25)
+        return device, out.numpy(), x, gamma, beta
+
+    device, out, x, gamma, beta = launched(np.float32)
+    mean = x.mean(axis=1, keepdims=True)
+    centred, squares, root = x - mean, (x - mean) ** 2, np.sqrt(x.var(axis=1) + 0.25)
+    places = {(one.program, one.array): one.entries for one in device.launches[0].accesses}
+    for program, text in enumerate(
+        (
+            "program 0    0   1   2   -        0   1   2   -                 0   1   2   -",
+            "program 1    5   6   7   -        0   1   2   -                 3   4   5   -",
+        )
+    ):
+        assert places[program, "gamma"] == places[program, "beta"]
+        yield text, [program, [places[program, name] for name in ("x", "gamma", "out")]]
+    yield "gamma = [1.5, 3, 1.5], beta = [0, 0, 1], and eps = 0.25", [gamma, beta, 0.25]
+    for row, text in enumerate(
+        (
+            "row 0    [0, 3, 3, 0]    2      [-2, 1, 1, 0]      (4 + 1 + 1) / 3 = 2   1.5",
+            "row 1    [5, 5, 8, 0]    6      [-1, -1, 2, 0]     (1 + 1 + 4) / 3 = 2   1.5",
+        )
+    ):
+        variance = squares[row].sum() / 3
+        yield text, [row, x[row], 0, mean[row], centred[row], 0, squares[row], 3, variance, root[row]]
+    yield "out = [[-2, 2, 2], [-1, -2, 3]]", out
+    masked = mean[1] ** 2
+    wrong = (squares[1].sum() + masked) / 3
+    yield "row 1 would have (1 + 1 + 4 + 36) / 3 = 14", [1, squares[1], masked, 3, wrong]
+    yield "72 loaded and 24 stored in the example", [device.bytes_loaded, device.bytes_stored]
+    yield "12 * R * C bytes loaded", device.bytes_loaded / x.size
+    yield "10 * R * C where", launched(np.float16)[0].bytes_loaded / x.size
+    yield "4 * R * C bytes stored", device.bytes_stored / x.size
+    largest = float(np.finfo(np.float16).max)
+    assert largest < 70 * 1000
+    yield "ends at 65,504", largest
+
+
+@example
+def int4_matmul(kata) -> Pairs:
+    device, x = Device(), np.ones((2, 40), np.float16)
+    x[1, 1::2] = 0
+    row, scales = np.array([163, 136, 240], np.uint8), np.array([[0.5, 1, 1], [1, 1, 0.5]], np.float16)
+    arrays = (
+        device.array(x, "x"),
+        device.array(np.tile(row, (20, 1)), "packed"),
+        device.array(scales, "scales"),
+    )
+    out = device.empty((2, 3), "float32", "out")
+    device.run(kata.int4_matmul, *arrays, out, 32, 2, 2, 32)
+    loads = {
+        name: [sorted(one.entries) for one in device.launches[0].accesses if one.array == name]
+        for name in ("x", "packed", "scales")
+    }
+    columns = sorted({entry % 40 for entries in loads["x"] for entry in entries})
+    rows = sorted({entry // 3 for entries in loads["packed"] for entry in entries})
+    yield "k of x              0 to 31    32 to 39", [columns[0], columns[31], columns[32], columns[-1]]
+    yield "rows of packed      0 to 15    16 to 19", [rows[0], rows[15], rows[16], rows[-1]]
+    yield (
+        "row of scales       0          1",
+        sorted({at // 3 for entries in loads["scales"] for at in entries}),
+    )
+    codes = np.stack([row & 15, row >> 4], axis=1).astype(int)
+    yield "every row of packed is [163, 136, 240]", row
+    yield "scales [[0.5, 1, 1],", scales[0]
+    yield "[1,   1, 0.5]]", scales[1]
+    yield "codes  3 10    8 8     0 15", codes
+    yield "q     -5  2    0 0    -8  7", codes - 8
+    yield "In uint8, 3 - 8 is 251", [3, 8, np.array([3], np.uint8) - np.array([8], np.uint8)]
+    yield "out = [[-36, 0, -18], [-60, 0, -144]]", out.numpy()
+    yield "16 * (-5 + 2) * 0.5 + 4 * (-5 + 2) * 1 = -36", [16, -5, 2, 0.5, 4, -5, 2, 1, out.numpy()[0, 0]]
+    parts = [2 * 2 * 40, 2 * 40 // 2, 2 * 2 * 2]
+    yield "416 bytes are loaded at most, 160 + 40 + 8 a block, and 24", [
+        2 * sum(parts), *parts, device.bytes_stored
+    ]  # fmt: skip
+    yield "160 bytes a block in place of 48", [2 * 2 * 40, sum(parts[1:])]
+
+
+@example
+def online_softmax(kata) -> Pairs:
+    row, device = np.array([1, 2, 4, 3, 1]), Device()
+    out = device.empty((1, 5), "float32", "out")
+    kata.online_softmax(device.array(np.float32(row[None]), "x"), out, 2)
+    first = math.exp(-1) + 1
+    second = math.exp(-2) * first + 1 + math.exp(-1)
+    third = np.exp(row - 4.0).sum()
+    yield "the row [1, 2, 4, 3, 1]", row
+    yield "[1, 2]    2          0                   e^-1 + 1                        = 1.368", [
+        1, 2, 2, 0, -1, 1, first
+    ]  # fmt: skip
+    yield "[4, 3]    4          e^-2 = 0.1353       0.1353 * 1.368 + 1 + e^-1       = 1.553", [
+        4, 3, 4, -2, math.exp(-2), math.exp(-2), first, 1, -1, second
+    ]  # fmt: skip
+    yield "[1, -]    4          1                   1.553 + e^-3                    = 1.603", [
+        1, 4, 1, second, -3, third
+    ]  # fmt: skip
+    yield "[0.031, 0.084, 0.624, 0.23, 0.031]", out.numpy()
+    x, out = np.zeros((4, 1000), np.float32), device.empty((4, 1000), "float32", "out")
+    device.run(kata.online_softmax, device.array(x, "x"), out, 256)
+    bytes_moved = [device.bytes_loaded, device.bytes_stored]
+    yield "For 4 rows of 1,000 columns in float32, at\nmost 32,000 bytes are loaded and 16,000 stored", [
+        *x.shape, *bytes_moved
+    ]  # fmt: skip
+
+
+def used(device, what):
+    """Return the numbers of programs and of the entries that they load or store, program by program."""
+    accesses = sorted((one.program, one.entries) for one in device.launches[0].accesses if one.what == what)
+    return [[program, *entries] for program, entries in accesses]
+
+
+@example
+def masked_add(kata) -> Pairs:
+    device, x = Device(), np.arange(1, 7, dtype=np.float32)
+    y, out = np.repeat(np.float32([10, 20]), 3), device.empty((6,), "float32", "out")
+    device.run(kata.masked_add, device.array(x, "x"), device.array(y, "y"), out, 4)
+    yield "x = [1, 2, 3, 4, 5, 6],  y = [10, 10, 10, 20, 20, 20]", [x, y]
+    yield "out = [11, 12, 13, 24, 25, 26]", out.numpy()
+
+
+@example
+def paged_decode(kata) -> Pairs:
+    def launched(q, pool, table, lengths):
+        device = Device()
+        out = device.empty(q.shape, "float32", "out")
+        k, v = (device.array(values, name) for values, name in zip(pool, "kv", strict=True))
+        tables = device.array(np.int32(table), "table"), device.array(np.int32(lengths), "lengths")
+        device.run(kata.paged_decode, device.array(q, "q"), k, v, *tables, out)
+        return device, out.numpy()
+
+    def tokens(device, program, array, d_head):
+        every = (one for one in device.launches[0].accesses if one.array == array and one.program == program)
+        return [entry // d_head for one in every for entry in one.entries[::d_head]]
+
+    q, (k, v) = np.zeros((2, 1, 4), np.float32), np.zeros((2, 4, 2, 1, 4), np.float32)
+    q[..., 0], keys = 2, np.log([1, 2, 4])
+    k[3, :, 0, 0], k[1, 0, 0, 0] = keys[:2], keys[2]
+    v[3, :, 0, 0], v[1, 0, 0, 0], v[0, :, 0, 0] = [2, 3], 5, [1, 5]
+    device, out = launched(q, (k, v), [[3, 1, 99], [0, 99, 99]], [3, 2])
+    assert tokens(device, 0, "k", 4) == tokens(device, 0, "v", 4) == [6, 7, 2]
+    assert tokens(device, 1, "k", 4) == tokens(device, 1, "v", 4) == [0, 1]
+    yield "the keys are [0, 0.693, 1.386], the logarithms of 1, 2 and 4", [keys, 1, 2, 4]
+    first, second = 1 / 2 + 1, 1 / 2 * 1.5 + 1
+    yield "3      [0, 0.693]      0.693     0        1/2 + 1 = 1.5            1/2 * 2 + 3 = 4", [
+        3, keys[:2], keys[1], 0, 0.5, 1, first, 0.5, 2, 3, 0.5 * 2 + 3
+    ]  # fmt: skip
+    yield "1      [1.386, -inf]   1.386     1/2      1/2 * 1.5 + 1 = 1.75     1/2 * 4 + 5 = 7", [
+        1, keys[2], -INF, keys[2], 0.5, 0.5, first, 1, second, 0.5, 4, 5, 0.5 * 4 + 5
+    ]  # fmt: skip
+    yield "7 / 1.75 = 4", [7, second, out[0, 0, 0]]
+    yield "the values [1, 5], so that the result is 3", [v[0, :, 0, 0], out[1, 0, 0]]
+    pool = np.zeros((2, 63, 16, 1, 64), np.float32)
+    device, _ = launched(np.zeros((1, 1, 64), np.float32), pool, [range(63)], [1000])
+    sizes = {"k": 0, "v": 0, "table": 0, "lengths": 0, "q": 0, "out": 0}
+    for one in device.launches[0].accesses:
+        sizes[one.array] += 4 * len(one.entries)
+    yield "at most 512,000 bytes of keys and values, 63 * 4 = 252 of\nthe table", [
+        sizes["k"] + sizes["v"], 63, 4, sizes["table"]
+    ]  # fmt: skip
+    yield (
+        "4 of the length and 256 of the query, and stores 256",
+        [sizes[name] for name in ("lengths", "q", "out")],
+    )
+
+
+@example
+def row_softmax(kata) -> Pairs:
+    device, x = Device(), np.log(np.array([[1, 1, 2], [3, 1, 1]], np.float32))
+    out = device.empty((2, 3), "float32", "out")
+    device.run(kata.row_softmax, device.array(x, "x", strides=(5, 1)), out)
+    loads, stores = used(device, "load"), used(device, "store")
+    yield "program 0    0   1   2   -        0   1   2   -", [loads[0], stores[0][1:]]
+    yield "program 1    5   6   7   -        3   4   5   -", [loads[1], stores[1][1:]]
+    yield "scores [0, 0, 0.693, -inf]    powers [0.5, 0.5, 1, 0]", [x[0], -INF, 0.5, 0.5, 1, 0]
+    yield "scores [1.099, 0, 0, -inf]    powers [1, 0.333, 0.333, 0]", [x[1], -INF, 1, 1 / 3, 1 / 3, 0]
+    yield "sum 1.667", 5 / 3
+    yield "out = [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]]", out.numpy()
+    yield "24 and 24\nin the example", [device.bytes_loaded, device.bytes_stored]
+
+
+@example
+def tiled_matmul(kata) -> Pairs:
+    def launched(*blocks):
+        device, columns = Device(), np.tile(np.arange(1, 6), (20, 1))
+        a, b = device.array(np.ones((3, 20), np.float16), "a"), device.array(columns.astype(np.float16), "b")
+        out = device.empty((3, 5), "float32", "out")
+        device.run(kata.tiled_matmul, a, b, out, *blocks)
+        return device, out.numpy()
+
+    device, out = launched(2, 4, 16)
+    stores = {program: entries for program, *entries in used(device, "store")}
+    for place, text in (
+        ((0, 0), "(0, 0)                     rows 0 1, columns 0 1 2 3"),
+        ((0, 1), "(0, 1)                     rows 0 1, column  4      "),
+        ((1, 0), "(1, 0)                     row  2,   columns 0 1 2 3"),
+        ((1, 1), "(1, 1)                     row  2,   column  4      "),
+    ):
+        entries = stores[place[0] + 2 * place[1]]
+        rows, columns = sorted({at // 5 for at in entries}), sorted({at % 5 for at in entries})
+        yield text, [*place, *rows, *columns]
+    yield "0 ... 15 and 16 ... 19", [0, 15, 16, 19]
+    yield "each row of out is [20, 40, 60, 80, 100]", out[0]
+    yield (
+        "960 bytes are loaded at most, 240 a block, and 60",
+        [4 * 240, 2 * (2 + 4) * 20, device.bytes_stored],
+    )
+    yield "1,200 bytes in all", launched(1, 1, 16)[0].bytes_loaded
 
 
 # --- modern ---

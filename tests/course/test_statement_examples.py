@@ -2,13 +2,13 @@
 
 import inspect
 import re
-import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from grader.course.catalog import Course
+from grader.course.files import load_file
 from grader.values.arrays import leaves
 
 from .statement_examples import EXAMPLES, Refused
@@ -58,9 +58,7 @@ def test_the_examples_of_a_statement_are_what_the_reference_gives(kata):
     if info.library == "torch":
         pytest.importorskip("torch", reason="PyTorch is not installed")
     statement = without_spaces(COURSE.stub(info).read_text(encoding="utf-8").replace("\\\\", "\\"))
-    reference = types.ModuleType(kata)
-    path = COURSE.solution(info, "reference")
-    exec(compile(path.read_text(encoding="utf-8"), path.name, "exec"), reference.__dict__)
+    reference = load_file(f"reference_of_{kata}", COURSE.solution(info, "reference"))
     for text, value in EXAMPLES[kata](reference):
         assert without_spaces(text) in statement, f"the statement does not say {text!r}"
         if isinstance(value, Refused):

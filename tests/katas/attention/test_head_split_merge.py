@@ -129,7 +129,7 @@ def two_sequences_of_integers():
 
 @KATA.example
 def integers_that_float64_cannot_hold():
-    x = 2**60 + np.arange(12).reshape(1, 3, 4)
+    x = 2**60 + np.arange(12, dtype=np.int64).reshape(1, 3, 4)
     return {"x": x, "num_heads": 2, "heads": x.reshape(1, 2, 3, 2)}
 
 

@@ -199,6 +199,8 @@ def test_one_text_changes_no_table(student, ids, token_table, position_table):
 @KATA.law(points=0.5, cases=without_a_row)
 def test_refuses_unknown_ids(student, ids, outside, token_table, position_table):
     """An id that is negative, or at least V, raises a ValueError."""
+    if outside > np.iinfo(np.intp).max:  # NumPy takes the last 32 bits of an index in a browser
+        return
     why = f"the id {outside} is not in [0, {len(token_table)})"
     expect.refuses(student.embed, ids, token_table, position_table, why=why)
 

@@ -92,7 +92,7 @@ def padded_with_minus_100():
 
 @KATA.example
 def ids_that_float64_cannot_hold():
-    ids = 2**60 + np.arange(6).reshape(2, 3)
+    ids = 2**60 + np.arange(6, dtype=np.int64).reshape(2, 3)
     return {"ids": ids, "start_id": 2**40 + 1, "text": ids + 7, "asked": "both"}
 
 

@@ -76,7 +76,10 @@ class RealPositions(torch.nn.Module):
         return shown(self.model.decode(tgt, memory, src), tgt, self.pad_id)
 
 def seed(number):
-    torch.manual_seed(number)
+    # torch.manual_seed keeps a stack of calls each time, in case a GPU is used later
+    torch.default_generator.manual_seed(number)
+    if str(device) != "cpu":
+        torch.cuda.manual_seed(number)
 """
 
 

@@ -53,7 +53,10 @@ SEED = """
 import torch
 
 def seed(number):
-    torch.manual_seed(number)
+    # torch.manual_seed keeps a stack of calls each time, in case a GPU is used later
+    torch.default_generator.manual_seed(number)
+    if str(device) != "cpu":
+        torch.cuda.manual_seed(number)
 """
 
 

@@ -243,7 +243,8 @@ def targets_of_unsigned_names():
 def names_that_float64_does_not_tell_apart(asked):
     """Two documents of one token, and one of two; ids of which float64 holds none."""
     document_ids = np.array([[2**53, 2**53 + 1, 2**53 + 2, 2**53 + 2]])
-    return pinned(document_ids, asked, ids=2**60 + 1 + 2 * np.arange(4).reshape(1, 4))
+    ids = 2**60 + 1 + 2 * np.arange(4, dtype=np.int64).reshape(1, 4)
+    return pinned(document_ids, asked, ids=ids)
 
 
 @KATA.example
