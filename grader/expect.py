@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from grader.report import Panel, Picture, to_number
+from grader.texts.phrases import counted
 from grader.values.arrays import dtype_name, to_numpy
 from grader.values.comparison import (
     Difference,
@@ -33,7 +34,7 @@ from grader.values.comparison import (
     first_difference,
     value_difference,
 )
-from grader.values.formatting import counted, show
+from grader.values.formatting import show
 
 FALSE_ALARM = 1e-9  # the largest chance with which `frequency` refuses a right answer
 MOST_POINTS = 32  # of a curve, and bars of a picture

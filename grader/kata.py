@@ -171,6 +171,7 @@ class Kata:
         draw: The function that draws a case, set by `cases`.
         follow: Computes the arguments that follow from others, set by `derived`.
         functions_for_laws: Returns the functions that a student's own laws get, set by `for_laws`.
+        judge: Says why an input is not right, set by `judges`.
 
     Example:
         KATA = Kata(
@@ -215,6 +216,7 @@ class Kata:
     draw: DrawCase | None = None
     follow: Callable[..., Arguments] | None = None
     functions_for_laws: Callable[[Any], Mapping[str, Callable[..., Any]]] | None = None
+    judge: Callable[[str, Any], str] | None = None
     _observe: Callable[..., Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
@@ -307,6 +309,23 @@ class Kata:
                 return {"counts": counts}
         """
         self.functions_for_laws = function
+        return function
+
+    def judges(self, function: Callable[[str, Any], str]) -> Callable[[str, Any], str]:
+        """Decorate the function that says why an input is not right, for a kata of inputs.
+
+        Args:
+            function: Called as `function(name, value)` with the name of the constant and its value, in which
+                lists and arrays are tuples. It returns a sentence, or "" if the input is right.
+                `grader.inputs.Versions` has one.
+
+        Returns:
+            The function, unchanged.
+
+        Example:
+            KATA.judges(Versions(right=double, wrong={"NEGATIVE": doubled_size}, allowed=allowed).complaint)
+        """
+        self.judge = function
         return function
 
     def derived(self, function: Callable[..., Arguments]) -> Callable[..., Arguments]:

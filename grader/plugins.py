@@ -15,11 +15,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import CourseError
+from grader.installing import install_command
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -68,6 +70,12 @@ def _metadata() -> str:
     raise CourseError("The grader is not installed, so its commands are unknown: make install")
 
 
+def has_command(name: str) -> bool:
+    """Return whether the package is installed that declares one of our own commands."""
+    package = ours(COMMANDS_GROUP).get(name, "").partition(":")[0].partition(".")[0]
+    return bool(package) and find_spec(package) is not None
+
+
 def load(group: str, name: str, user: str) -> Any:
     """Return the object that our own package declares. Raises PartMissing if its package was left out; `user`
     is what needs it, for the message."""
@@ -86,20 +94,21 @@ def parts_told(user: str) -> Iterator[None]:
         if not package.startswith(PLUGINS) or package not in packages():
             raise
         raise PartMissing(
-            f"{user} needs {package}, which was left out of this installation:"
-            f" pip install --force-reinstall {OURS}"
+            f"{user} needs {package}, which was left out of this installation. Install the whole wheel of the"
+            f" release again: {install_command('--force-reinstall', 'WHEEL')}"
         ) from None
 
 
 @contextmanager
-def libraries_told(missing: str) -> Iterator[None]:
-    """Raise CourseError with this sentence where a library is imported that is not installed."""
+def libraries_told(missing: str, *packages: str) -> Iterator[None]:
+    """Raise CourseError with this sentence, and what installs the packages, where a library is imported that
+    is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").startswith(("grader", PLUGINS)):
             raise
-        raise CourseError(missing) from None
+        raise CourseError(f"{missing}: {install_command(*packages)}") from None
 
 
 def packages() -> set[str]:

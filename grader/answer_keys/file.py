@@ -43,6 +43,7 @@ from grader.answer_keys.answers import (
 from grader.course.catalog import Course, KataInfo, is_release, shorten
 from grader.course.files import read_file
 from grader.errors import reason_of, too_new
+from grader.installing import install_command
 from grader.worker.protocol.codec import FILE_LIMITS, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
@@ -488,7 +489,7 @@ def _cipher(secret: str, where: str) -> Any:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError:
         raise KeyUnusable(
-            "Sealed keys need the package `cryptography`: pip install 'decoder-dojo[seal]'"
+            f"Sealed keys need the package `cryptography`: {install_command('decoder-dojo[seal]')}"
         ) from None
     try:
         raw = base64.b64decode(secret, validate=True)

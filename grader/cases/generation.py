@@ -34,26 +34,6 @@ class Drawn(NamedTuple):
     choices: tuple[Any, ...]
 
 
-def draw_cases(
-    draw_case: DrawCase,
-    examples: int,
-    seed: int = SEED,
-    kinds: int = SEED,
-    kind_of: Callable[[Arguments], object] = lambda _: None,
-) -> list[Arguments]:
-    """Return the distinct cases among `examples` drawn ones, smallest first.
-
-    The same seed draws the same cases. They are of the kinds that the seed `kinds` draws, in the same order:
-    their shapes, dtypes and choices are alike, and so is what `kind_of` returns. Raises KataError if a case
-    is not a dict.
-    """
-    found = drawn(draw_case, examples, kinds)
-    if seed == kinds:
-        return [one.case for one in found]
-    others = OtherCases(draw_case, examples, seed, found, kind_of)
-    return [others.like(at) for at in range(len(found))]
-
-
 class OtherCases:
     """The cases that another seed has, each of the kind of a case that was drawn. A case is made when it is
     asked for."""

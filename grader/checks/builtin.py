@@ -18,7 +18,15 @@ from grader.cases.generation import LAYOUT
 from grader.checks.context import CheckContext, Judge, Nature, Observation
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Arguments, Kata
-from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
+from grader.values.arrays import (
+    contiguous,
+    dtype_name,
+    float_dtype,
+    holds_arrays,
+    is_default_integer,
+    leaves,
+    to_numpy,
+)
 from grader.values.comparison import Difference, first_difference, lost_digits, plain_dtype, widening
 from grader.values.formatting import describe, describe_type
 from grader.worker.calls import Call, Calls, CaseFailed, Skip
@@ -250,7 +258,7 @@ def keeps_the_dtype(context: CheckContext, case: Case) -> None:
         if not wanted.shape:
             continue  # a Python number, which has no dtype, is as good
         have, due = _dtype_or_type(got), dtype_name(wanted)
-        if have != due:
+        if have != due and not is_default_integer(have, due):
             text = f"{name} is {have}; it must be {due}.{widening(context.kata.library, have, due)}"
             raise seen.complaint(text, call=_call_that_returned(got, seen.calls))
 

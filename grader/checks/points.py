@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,17 +69,19 @@ def points_of(
     return _capped(results, _rounded(results, found))
 
 
-def share_of(cases: Sequence[Case], count: Callable[[Sequence[Case]], float]) -> float:
+def share_of(cases: Sequence[Case], count: Callable[[Sequence[Case]], float], usual: float = 0.0) -> float:
     """Return which share of cases counts, from 0 to 1, where `count` returns that of some of them. It is the
     share of the cases that all seeds have, so that points do not hang on the seed; but at most BY_CHANCE
     above that of the seed's own cases, and less where it is so far above that a table of the answers to the
-    former must be the reason."""
+    former must be the reason. What chance does is known from the own cases of these and from the `usual`
+    share of the own cases of all checks: where some of these hold, none of a few is chance."""
     shared, own = halves(cases)
     if not shared or not own:
         return count(cases)
     of_own = count(own)
     above = count(shared) - of_own
-    by_chance = BY_CHANCE * math.sqrt(of_own * max(1 - of_own, 0) * (1 / len(shared) + 1 / len(own)))
+    variance = max(share * max(1 - share, 0) for share in (of_own, usual))
+    by_chance = BY_CHANCE * math.sqrt(variance * (1 / len(shared) + 1 / len(own)))
     if above > 0:
         above = max(0.0, min(above, by_chance, NOT_BY_CHANCE * by_chance - above))
     return of_own + above
@@ -118,18 +121,21 @@ def points_of_check(
     """Return what a check earns if each of its cases counts with a `weight`, for the reason `why`. With
     `answers`, its wrong cases count as far as they are near the right ones. A check that fails never earns
     all of its points."""
-    check = result.check
-    wrong = {failure.case.index for failure in result.failures}
-    near = answers.nearness if answers and check.nature.of_agreement else None
-
-    def holding(cases: Sequence[Case]) -> float:
-        parts_of = [NEAR * near(case) for case in cases if case.index in wrong] if near else []
-        return (sum(case.index not in wrong for case in cases) + sum(parts_of)) / len(cases)
-
-    holds = share_of(result.asked, holding) if result.asked else float(result.status != "failed")
+    check, usual = result.check, answers.usual if answers else 0.0
+    holds = float(result.status != "failed")
+    if result.asked:
+        holds = share_of(result.asked, lambda some: _holding(result, some, answers), usual)
     worth = parts.share(check.name, check.points) if parts else check.points
     points = min(int(worth * holds * weight + ROUNDING), worth - bool(result.failures))
     return Earned(max(points, 0), why or (parts.message(check.name) if parts else ""))
+
+
+def _holding(result: CheckResult, cases: Sequence[Case], answers: ComparedAnswers | None) -> float:
+    """Return which share of these cases holds, where one that is wrong counts as far as it is near."""
+    wrong = {failure.case.index for failure in result.failures}
+    near = answers.nearness if answers and result.check.nature.of_agreement else None
+    parts_of = [NEAR * near(case) for case in cases if case.index in wrong] if near else []
+    return (sum(case.index not in wrong for case in cases) + sum(parts_of)) / len(cases)
 
 
 def _capped(results: Sequence[CheckResult], found: dict[str, Earned]) -> Points:
@@ -167,7 +173,9 @@ def _weight(results: Sequence[CheckResult], answers: ComparedAnswers) -> tuple[f
     cases = [case for case in agreement.check.cases if not answers.context.leaves_out(case)]
     # an answer that is right everywhere is no constant, though a few cases may all expect one value
     constant = most_of_a_constant(answers, halves(cases)[0] or cases) if agreement.failures else 0.0
-    weight = min(1.0, FULL_FROM * share_of(cases, lambda some: how_right(answers, some, constant)))
+    weight = min(
+        1.0, FULL_FROM * share_of(cases, lambda some: how_right(answers, some, constant), answers.usual)
+    )
     if weight:
         return weight, FEW_CASES_AGREE if weight < 1 else ""
     return 0, ONLY_TRIVIAL if len(agreement.failures) < len(agreement.asked) else NOTHING_AGREES
@@ -184,6 +192,16 @@ class ComparedAnswers:
         self._right = {case.index for r in compared if not context.parts for case in r.asked} - {
             failure.case.index for result in compared for failure in result.failures
         }
+        self._near: dict[int, float] = {}  # by the index of a case, which several checks may have
+        self._results = results
+
+    @cached_property
+    def usual(self) -> float:
+        """The share of the seed's own cases that hold, over all checks that compare."""
+        compared = [result for result in self._results if result.check.nature.of_agreement]
+        own = [(result, halves(result.asked)[1]) for result in compared]
+        held = sum(len(cases) * _holding(result, cases, self) for result, cases in own if cases)
+        return held / max(sum(len(cases) for _, cases in own), 1)
 
     def telling(self, case: Case) -> dict[str, Any]:
         """Return the expected values that are not trivial, by name."""
@@ -205,11 +223,13 @@ class ComparedAnswers:
 
     def nearness(self, case: Case) -> float:
         """Return how near a wrong answer is to the right one, from 0 to 1: the mean over its values."""
-        found = [
-            1.0 if self.agrees(case, name) else nearness(wanted, self.value(case, name), case.arguments)
-            for name, wanted in self.telling(case).items()
-        ]
-        return sum(found) / max(len(found), 1)
+        if case.index not in self._near:
+            found = [
+                1.0 if self.agrees(case, name) else nearness(wanted, self.value(case, name), case.arguments)
+                for name, wanted in self.telling(case).items()
+            ]
+            self._near[case.index] = sum(found) / max(len(found), 1)
+        return self._near[case.index]
 
 
 def most_of_a_constant(answers: ComparedAnswers, cases: Sequence[Case]) -> float:

@@ -21,6 +21,7 @@ from grader.cli.options import (
     course_option,
     device_option,
     exercises_option,
+    hours_option,
     isolation_option,
     key_option,
     opened,
@@ -49,7 +50,7 @@ def _with(*options: Callable[[Function], Function]) -> Callable[[Function], Func
 
 
 of_course = _with(course_option, exercises_option)
-of_katas = _with(of_course, plan_option)
+of_katas = _with(of_course, plan_option, hours_option)
 of_workers = _with(device_option, isolation_option, key_option, secret_option)
 
 
@@ -68,24 +69,47 @@ def _one(command: str, course: Course, infos: list[KataInfo]) -> KataInfo:
 
 
 @click.command("list", cls=GuardedCommand)
+@click.option("--all", "all_katas", is_flag=True, help="List every kata by name, however many there are.")
 @of_katas
-def list_(**options: Any) -> None:
+def list_(*, all_katas: bool, **options: Any) -> None:
     """List the katas and how far you are."""
-    from grader.cli.kata_list import kata_list
+    from grader.cli.kata_list import kata_list, overview
 
-    click.echo(kata_list(opened(GradeOptions(**options)), width=columns()), nl=False)
+    course = opened(GradeOptions(**options))
+    click.echo((kata_list if all_katas else overview)(course, width=columns()), nl=False)
 
 
 @click.command("next", cls=GuardedCommand)
 @of_katas
 def next_(**options: Any) -> None:
-    """Say which kata is next: the first that does not pass."""
+    """Say which kata is next, and why."""
     from grader.grading.standings import next_line, standings
 
     course = opened(GradeOptions(**options))
     if not course.katas:
         raise CourseError(NO_KATAS)
     click.echo(paragraphs(next_line(course, standings(course)), columns()))
+
+
+@click.command(cls=GuardedCommand)
+@click.argument("name", required=False, metavar="[NAME]")
+@of_course
+@hours_option
+def plan(name: str | None, hours: float | None, **options: Any) -> None:
+    """List the plans of the course, or the katas of one.
+
+    With --hours it chooses what fits, the most important first.
+    """
+    from grader.cli import plan_text
+
+    course = opened(GradeOptions(**options))
+    if name is None and hours is not None:
+        raise CourseError(f"`--hours` goes with a plan: {plan_text.example(course)}.")
+    if name is None:
+        click.echo(f"{plan_text.all_plans(course, columns())}\n{plan_text.how_to_choose(course)}", nl=False)
+    else:
+        click.echo(plan_text.one_plan(course, name, hours, columns()))
+        click.echo(f"Begin:  grade {' '.join(plan_text.options_of(name, hours))}")
 
 
 @click.command(cls=GuardedCommand)

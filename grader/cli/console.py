@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -25,6 +26,7 @@ from grader.texts.escaping import harmless
 from grader.texts.wrapping import paragraphs
 
 SHOWN_EVERY = 20  # candidates of a search
+BESIDE_REPORT = 2  # lines of a terminal: an empty one, and the prompt
 
 
 def view_of(options: GradeOptions) -> View:
@@ -37,7 +39,14 @@ def view_of(options: GradeOptions) -> View:
         detail=options.detail,
         shows_output=options.show_output,
         links=is_terminal and not options.ascii_only and os.environ.get("TERM_PROGRAM") != "vscode",
+        lines=_lines() if is_terminal else terminal.FEWEST_LINES,
     )
+
+
+def _lines() -> int:
+    """Return how many lines of a report this terminal shows, within limits."""
+    height = shutil.get_terminal_size().lines - BESIDE_REPORT
+    return max(terminal.FEWEST_LINES, min(height, terminal.MOST_LINES))
 
 
 def linked(text: str, view: View, files: Iterable[Path]) -> str:
@@ -64,17 +73,35 @@ def error_text(kata: KataReport, width: int = 0) -> str:
 
 
 def refusal_text(kata: KataReport, path: Path, width: int = 0) -> str:
-    """Return why the file at `path` could not be graded; if it is missing, also what brings it back."""
-    if path.name == f"{kata.name}.py" and not os.path.lexists(path):
-        kata = replace(kata, message=f"{kata.message} grade again {kata.name} brings the stub back.")
+    """Return why the file at `path` could not be graded; if it is missing, also the file that may be meant,
+    or what brings it back."""
+    if not os.path.lexists(path):
+        back = f"grade again {kata.name} brings the stub back." if path.name == f"{kata.name}.py" else ""
+        kata = replace(kata, message=f"{kata.message} {renamed_text(path) or back}".rstrip())
     return error_text(kata, width)
 
 
+def renamed_text(path: Path) -> str:
+    """Return which file beside a missing `NAME.py` may be meant: `NAME.py.txt`, as some editors save it, or
+    `NAME (1).py`; "" if there is none."""
+    try:
+        names = sorted(os.listdir(path.parent))
+    except OSError:
+        return ""
+    begins = re.compile(rf"{re.escape(path.stem)}(?![\w-]).*\.(py|txt)", re.IGNORECASE)
+    like = next((name for name in names if name != path.name and begins.fullmatch(name)), "")
+    return f"Beside it lies {harmless(like, one_line=True)}: name that file {path.name}." if like else ""
+
+
 def report_text(kata: KataReport, path: Path, view: View, waits: str = "") -> str:
-    """Return what is printed of a kata that was graded: its report, the file if it is not the usual one,
-    which files come first (`waits`) if it waits for some, and whether its statement was corrected."""
-    text = terminal.render_kata(kata, view)
-    own = Path(account.file_of(replace(kata, file="")))
+    """Return what is printed of a kata that was graded: its report, and what stands below it."""
+    return terminal.render_kata(kata, view) + below_report(kata, path, view, waits)
+
+
+def below_report(kata: KataReport, path: Path, view: View, waits: str = "") -> str:
+    """Return what stands below a report: the file if it is not the usual one, which files come first
+    (`waits`) if the kata waits for some, and whether its statement was corrected."""
+    text, own = "", Path(account.file_of(replace(kata, file="")))
     if path.resolve() != own.resolve() and view.detail not in ("brief", "snippet"):
         text += f"  graded  {harmless(from_here(path), one_line=True)}\n"
     if kata.status == "waiting" and waits:
@@ -120,15 +147,34 @@ class Console:
         if self.shows_progress and not tried % SHOWN_EVERY:
             click.echo(f"\r\x1b[Klooking for the place … {tried} changes tried", nl=False, err=True)
 
-    def finish_kata(self, kata: KataReport, path: Path) -> None:
-        if self.shows_progress:
-            click.echo("\r\x1b[K", nl=False, err=True)
+    def show_verdict(self, kata: KataReport, path: Path, *, is_searched: bool = False) -> None:
+        """Print the report of a kata, but for the place that is still searched and the next commands."""
+        self._clear_progress()
         if kata.status == "error":
             width = self.view.width if sys.stderr.isatty() else 0
             click.echo(linked(refusal_text(kata, path, width), self.view, [path]), err=True)
         elif self.live:
-            text = report_text(kata, path, self.view, self.waits)
-            click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=self.separates)
+            lines = self.view.lines - terminal.PLACE_LINES * is_searched
+            view = replace(self.view, offers_commands=False, lines=lines)
+            text = terminal.render_kata(kata, view)
+            click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=False)
+
+    def finish_kata(self, verdict: KataReport, kata: KataReport, path: Path) -> None:
+        """Print what was found since the verdict was shown, the next commands, and what stands below them."""
+        self._clear_progress()
+        if not self.live or kata.status == "error":
+            return
+        lines = []
+        if self.separates:
+            found = terminal.render_found(verdict, kata, self.view)
+            lines += [found] if found else []
+            lines += ["", *terminal.command_lines(kata, self.view)] if account.wrong(kata) else []
+        text = "".join(f"{line}\n" for line in lines) + below_report(kata, path, self.view, self.waits)
+        click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=self.separates)
+
+    def _clear_progress(self) -> None:
+        if self.shows_progress:
+            click.echo("\r\x1b[K", nl=False, err=True)
 
     def finish(self, report: Report) -> None:
         if self.live and len(report.katas) > 1:

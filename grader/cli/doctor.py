@@ -15,7 +15,8 @@ from grader.cli.keyboard import command, has_keyboard
 from grader.cli.options import GradeOptions, columns
 from grader.course.catalog import Course
 from grader.course.state import CourseState
-from grader.grading.session import DeviceMissing, require_library
+from grader.grading.session import TORCH, DeviceMissing, require_library
+from grader.installing import install_command
 from grader.report import Isolation
 from grader.texts.wrapping import words
 from grader.worker.client import START_SECONDS, RemoteStudent, WorkerLost
@@ -59,7 +60,7 @@ def _pytorch(course: Course) -> str:
     needing = sum(info.library == "torch" for info in course.katas.values())
     if found != MISSING or not needing:
         return found
-    return f"{MISSING}; for {needing} of the katas: pip install torch==2.13.0"
+    return f"{MISSING}; for {needing} of the katas: {install_command(TORCH)}"
 
 
 def _gpu() -> str:

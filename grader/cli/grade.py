@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ from grader.cli.options import (
     device_option,
     exercises_option,
     guarded,
+    hours_option,
     isolation_option,
     key_option,
     no_search_option,
@@ -37,6 +39,7 @@ from grader.cli.options import (
     search_option,
     secret_option,
 )
+from grader.course import search
 from grader.course.catalog import Course, KataInfo, find_course, open_course
 from grader.course.files import from_here
 from grader.course.submission import is_notebook
@@ -69,8 +72,24 @@ OLD_OPTIONS = {
 }
 #: Options that `grade --help` leaves out and `grade help options` shows.
 RARE = {
-    *("submission", "exercises", "plan", "once", "screen", "device", "isolation", "search", "no_search"),
+    *(
+        "submission",
+        "exercises",
+        "plan",
+        "hours",
+        "once",
+        "screen",
+        "device",
+        "isolation",
+        "search",
+        "no_search",
+    ),
     *("show_output", "key", "secret"),
+}
+#: Words that grade in other tools: what `grade` alone does, and the option that does it for katas.
+OTHER_WORDS = {
+    **dict.fromkeys(("test", "check", "run"), ("grade what you have begun", "")),
+    "watch": ("grade whatever is saved", " --watch"),
 }
 ON_WINDOWS = "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/windows.md."
 
@@ -155,7 +174,7 @@ def _mention_kata(name: str, folder: Path | None) -> None:
     with contextlib.suppress(CourseError, OSError):
         root = folder or find_course(Path.cwd())
         for found in root.glob(f"tests/katas/*/test_{name}.py"):
-            path = from_here(root / "exercises" / found.parent.name / f"{name}.py")
+            path = shlex.quote(from_here(root / "exercises" / found.parent.name / f"{name}.py"))
             click.echo(f"`{name}` is a command, and a kata here. Grade the kata: grade {path}", err=True)
 
 
@@ -235,11 +254,12 @@ def _old_spellings(function: Callable[..., Any]) -> Callable[..., Any]:
     "--output",
     "--out",
     "output",
-    help="Write the report to this file; several formats go to this folder.",
+    help="Write the report to a file, or several to a folder.",
 )
 @course_option
 @exercises_option
 @plan_option
+@hours_option
 @device_option
 @isolation_option
 @search_option
@@ -301,12 +321,19 @@ def _meant(course: Course, word: str, words: list[str]) -> list[KataInfo]:
             raise CourseError(
                 f"There is no kata called `{word}`. A command comes first: grade {word} {others}"
             ) from None
-        import difflib
-
-        near = difflib.get_close_matches(word.lower(), [*course.katas, *commands], n=1)
-        if not near or near[0] not in commands or near[0] == word:
+        if word in OTHER_WORDS:
+            raise CourseError(f"There is no kata called `{word}`. {_instead(word, words)}") from None
+        near = search.similar(word, [*course.katas, *commands])
+        if near not in commands or near == word:
             raise
-        raise CourseError(f"There is no kata called `{word}`. Did you mean `grade {near[0]}`?") from None
+        raise CourseError(f"There is no kata called `{word}`. Did you mean `grade {near}`?") from None
+
+
+def _instead(word: str, words: list[str]) -> str:
+    """Return what to type in place of a word that grades in other tools."""
+    what, option = OTHER_WORDS[word]
+    others = "".join(f" {shlex.quote(other)}" for other in words if other != word)
+    return f"Run: grade{others}{option}" if others else f"To {what}: grade"
 
 
 def _is_loop(options: GradeOptions) -> bool:

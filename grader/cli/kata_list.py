@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
+from grader.course import search
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import from_here
 from grader.course.torch_words import NAMES
-from grader.grading.standings import Standing, listed, matches, standings
+from grader.grading.standings import Standing, next_line, standings
+from grader.texts.phrases import listed
 from grader.texts.wrapping import paragraphs, words
 
 KATA_SIGNS = {"passed": "✓", "begun": "▸", "": "·"}
@@ -18,12 +20,17 @@ LEAST_TITLE = 24  # characters for a title beside its kata; with less room it go
 EFFORT_WIDTH = 13  # characters of a kata's difficulty and minutes
 BAR_WIDTH = 10  # characters
 MOST_LISTED = 24  # katas of a course that the welcome lists
+MOST_LIST_LINES = 18  # of a list that fits a screen, with the next kata below
 
 
 def kata_list(course: Course, part: str = "", width: int = LIST_WIDTH, track: str = "") -> str:
-    """Return the katas whose name, track or title contains `part` as text, in course order, with a sign for
-    begun and passed, and the score; with `track` those of this one alone."""
-    found = [one for one in standings(course) if matches(one.info, part) and track in ("", one.info.track)]
+    """Return the katas that `part` may mean as text, track by track, the best first; all of them in course
+    order if it is empty. Each has a sign for begun and passed, and its score; with `track` those of this one
+    alone."""
+    known = {one.info: one for one in standings(course)}
+    katas = [info for info in search.found(course, part) if track in ("", info.track)]
+    tracks = list(dict.fromkeys(info.track for info in katas))
+    found = [known[info] for info in sorted(katas, key=lambda info: tracks.index(info.track))]
     name_width = max((len(one.info.name) + 2 for one in found), default=0)
     wide = max((len(one.score) + 2 for one in found if one.score), default=0)
     lines, last = [], ""
@@ -34,22 +41,46 @@ def kata_list(course: Course, part: str = "", width: int = LIST_WIDTH, track: st
         name = f"{_sign(course, one)} {one.info.name:<{name_width}}"
         lead = f"  {name}{one.score:<{wide}}{_effort(course, one.info)}"
         waits = f" (first {listed(one.info.needs)})" if one.info.needs and not one.has_passed else ""
-        lines += _titled(lead, one.info.marked_title + _library(one) + waits, width)
-    signs = [_sign(course, one) for one in found]
+        title = one.info.marked_title + _library(one) + _puzzle(one) + waits
+        lines += titled(lead, title, width)
     further = {
-        f"{AGAIN_SIGN} passed before, in practice": AGAIN_SIGN in signs,
-        f"{MISSING_SIGN} no file": MISSING_SIGN in signs,
         "• easy  ••• hard": bool(course.syllabus.katas),
         "* changed since": any(one.score.endswith("*") for one in found),
     }
-    legend = [*LEGEND, *(text for text, is_shown in further.items() if is_shown)]
-    return "\n".join([*lines[1:], "", _signs(legend, width)]) + "\n"
+    legend = _legend(course, found, width, *(text for text, is_shown in further.items() if is_shown))
+    return "\n".join([*lines[1:], "", legend]) + "\n"
+
+
+def overview(course: Course, width: int = LIST_WIDTH) -> str:
+    """Return the list of katas if it fits a screen, or else a line for each track: a sign for each kata, and
+    how many pass; then the kata that is next."""
+    found = standings(course)
+    text = kata_list(course, width=width) if len(found) <= MOST_LIST_LINES else ""  # a line each, or more
+    if not text or text.count("\n") > MOST_LIST_LINES:
+        tracks = dict.fromkeys(one.info.track for one in found)
+        katas = {track: [one for one in found if one.info.track == track] for track in tracks}
+        wide, most = max(map(len, tracks)), max(map(len, katas.values()))
+        lines = [
+            f"  {track:<{wide}}  {''.join(_sign(course, one) for one in ones):<{most}}"
+            f"  {sum(one.has_passed for one in ones)}/{len(ones)}"
+            for track, ones in katas.items()
+        ]
+        text = "\n".join(
+            [*lines, "", _legend(course, found, width), "  Every kata by name: grade list --all", ""]
+        )
+    following = f"\n{paragraphs(next_line(course, found), width)}\n" if found else ""
+    return text + following
 
 
 def _library(one: Standing) -> str:
     """Return the library in which a kata was answered, if it is not its own."""
     name = NAMES.get(one.state.library, "") if one.mark else ""
     return f" (in {name})" if name else ""
+
+
+def _puzzle(one: Standing) -> str:
+    """Return that a puzzle of the kata was shown, if one was."""
+    return " (with a puzzle)" if one.state.puzzle else ""
 
 
 def _sign(course: Course, one: Standing) -> str:
@@ -59,16 +90,21 @@ def _sign(course: Course, one: Standing) -> str:
     return AGAIN_SIGN if one.state.has_passed and one.mark != "passed" else KATA_SIGNS[one.mark]
 
 
-def _titled(lead: str, title: str, width: int) -> list[str]:
-    """Return a kata's line with its title, which goes on below if there is little room."""
+def titled(lead: str, title: str, width: int) -> list[str]:
+    """Return a kata's line with its title or another text, which goes on below if there is little room."""
     room = width - len(lead)
+    if not title:
+        return [lead.rstrip()]
     if room >= min(LEAST_TITLE, len(title)) and room >= max(map(len, title.split())):
         return words(title, width, lead, " " * len(lead))
     return [lead.rstrip(), *words(title, width, " " * 6)]
 
 
-def _signs(legend: list[str], width: int) -> str:
-    """Return what the signs mean, each of them on one line."""
+def _legend(course: Course, found: list[Standing], width: int, *further: str) -> str:
+    """Return what the signs of these katas mean, and `further` ones, each of them on one line."""
+    signs = {_sign(course, one) for one in found}
+    rare = {AGAIN_SIGN: "passed before, in practice", MISSING_SIGN: "no file"}
+    legend = [*LEGEND, *(f"{sign} {text}" for sign, text in rare.items() if sign in signs), *further]
     whole = "   ".join(legend).replace(" ", "\xa0").replace("\xa0" * 3, "   ")
     return "\n".join(words(whole, width, "  ")).replace("\xa0", " ")
 
@@ -106,4 +142,6 @@ def welcome(course: Course, first: KataInfo, how: str = "", width: int = LIST_WI
     if track and others:
         tracks = len(set(others))
         listed += f"  {len(others)} more in {tracks} tracks: grade list\n"
+    if course.syllabus.plans and not course.plan:
+        listed += "  For a goal, or with little time: grade plan\n"
     return f"{paragraphs(greeting, width)}\n\n{listed}\n{paragraphs(begin, width)}"

@@ -9,24 +9,28 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from grader.cli.console import error_text, linked, milestones, note_text, view_of
+from grader.cli import plan_text
+from grader.cli.console import error_text, linked, milestones, note_text, renamed_text, view_of
+from grader.cli.due_reviews import due_line
 from grader.cli.kata_list import bar, kata_list, welcome
 from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
 from grader.cli.options import PAGE, PASSED, GradeOptions
 from grader.cli.practice import brought_back, replacing_question
 from grader.cli.progress import Progress
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
+from grader.course import search
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import from_here, text_of
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import one_way, other_way
+from grader.course.plans import hours_from
 from grader.course.renaming import statement_of
 from grader.course.stubs import BEST_COPIES, STUB_COPIES, stub_source
 from grader.course.submission import library_of
@@ -41,7 +45,6 @@ from grader.grading.standings import (
     after_pass,
     change,
     first_needed,
-    matches,
     next_kata,
     shown,
     standing,
@@ -49,11 +52,13 @@ from grader.grading.standings import (
 )
 from grader.report import KataReport
 from grader.texts.escaping import harmless
+from grader.texts.phrases import listed
 from grader.texts.wrapping import paragraphs, reflowed, words
 from grader.worker.client import Outdated
 
 SILENT_SECONDS = 0.5  # of a search, before it is told
 SEARCHES = "searching for the place …"
+DUE_KEY = "f begins."
 CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -80,7 +85,8 @@ def run_loop(course: Course, options: GradeOptions) -> int:
         except KeyboardInterrupt:
             begins_anew = False
     if begins_anew:
-        os.execv(sys.executable, [sys.executable, "-P", "-m", "grader.cli.grade", *sys.argv[1:]])
+        arguments = plan_text.with_options(sys.argv[1:], loop.plan) if loop.plan else sys.argv[1:]
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "grader.cli.entry", *arguments])
     return PASSED
 
 
@@ -105,7 +111,9 @@ class Loop:
         self._visited: list[KataInfo] = []  # the current katas before this one
         self.report: KataReport | None = None  # of the current kata
         self._ends = self._begins_anew = self._is_stopped = False
+        self.plan: list[str] = []  # the options of the plan to begin anew with, if one was chosen
         self._reads = False  # whether the statement was shown last
+        self._says_due = False  # whether the next report says which reviews are due
 
     # --- what happens ---
 
@@ -155,16 +163,20 @@ class Loop:
                 self._grade(one.info, is_brief=True)
         self.current = latest
         if self.standings[self.current.name].mark:
+            self._says_due = True
             self._grade(self.current)
         else:
             how, width = "It is graded whenever you save it.", self.view().width
             self._print(welcome(self.course, self.current, how, width).rstrip())
+            if due := due_line(self.course, DUE_KEY):
+                self.say(due)
             self._show_keys()
 
     def _latest(self) -> KataInfo:
-        """Return the kata whose file was saved last of those begun, or else the first that does not pass."""
+        """Return the kata whose file was saved last of those begun, or else the next one."""
         begun = [one.info for one in self.standings.values() if one.mark]
-        first = next_kata(list(self.standings.values()), "") or next(iter(self.course.katas.values()))
+        following = next_kata(self.course, list(self.standings.values()))
+        first = following.info if following else next(iter(self.course.katas.values()))
         return max(begun, key=lambda info: self.course.stub(info).stat().st_mtime_ns, default=first)
 
     def _grade_saved(self, path: Path) -> None:
@@ -180,7 +192,7 @@ class Loop:
         self.standings[info.name] = standing(self.course, info, self.state.kata(info.name))
         self._turn(info)
         best = ", u the best version" if self.versions.kept(BEST_COPIES, info) else ""
-        self.say(f"{from_here(path)} is gone. x brings the stub back{best}.")
+        self.say(f"{from_here(path)} is gone. x brings the stub back{best}. {renamed_text(path)}".rstrip())
         self._show_keys()
 
     def _grade(self, info: KataInfo, *, is_brief: bool = False) -> None:
@@ -203,7 +215,9 @@ class Loop:
         if is_brief:
             self._print(self._text(report, replace(self.view(), detail="brief")).rstrip())
         else:
-            self._show(change(info, before, now), seconds, is_first=not before.has_passed)
+            is_searched = graded.is_searched and self.search > 0
+            view = replace(self.view(), lines=self.view().lines - terminal.PLACE_LINES * is_searched)
+            self._show(change(info, before, now), seconds, view, is_first=not before.has_passed)
             self._search(graded)
 
     def _is_outdated(self) -> bool:
@@ -228,20 +242,20 @@ class Loop:
                 click.echo(shown, nl=False)
 
         options = SearchOptions(self.search, show, lambda: self.saved.is_pending or self.keyboard.is_pending)
-        self.report = graded.locate(options).report
+        verdict, self.report = graded.report, graded.locate(options).report
         if shown:
             click.echo("\r\x1b[K", nl=False, color=True)
-        if found := terminal.search_lines(self.report, self.view()):
-            self._print("\n".join(found))
+        if found := terminal.render_found(verdict, self.report, self.view()):
+            self._print(found)
 
     # --- what is shown ---
 
-    def _show(self, changed: str, seconds: float, *, is_first: bool) -> None:
+    def _show(self, changed: str, seconds: float, view: View, *, is_first: bool) -> None:
         """Show the report, and after a first pass what it lets one see."""
         assert self.report is not None
         if self.clears:
             click.echo(CLEAR, nl=False, color=True)  # or else click removes the sequence
-        found, view = list(self.standings.values()), self.view()
+        found = list(self.standings.values())
         lines = [f"{bar(found, ascii_only=view.ascii_only)}   {seconds:.2f} s"]
         lines += words(changed, view.width, "", "  ")
         lines.append("")
@@ -255,6 +269,9 @@ class Loop:
             for line in self._milestones() if is_first else ():
                 lines += words(line, view.width)
             lines += words(after_pass(self.course, self.current, found), view.width)
+        if self._says_due:
+            self._says_due = False
+            lines += words(due_line(self.course, DUE_KEY), view.width)
         self._print("\n".join(lines))
         self._show_keys()
 
@@ -308,9 +325,9 @@ class Loop:
 
     def next(self) -> None:
         found = list(self.standings.values())
-        following = next_kata(found, self.current.name)
+        following = next_kata(self.course, found, self.current.name)
         if following:
-            self._turn_to(following)
+            self._turn_to(following.info)
         else:
             self.say(after_pass(self.course, self.current, found))
 
@@ -345,7 +362,7 @@ class Loop:
         """Return why the reference cannot be shown."""
         if refusal := self.not_passed():
             return refusal
-        from grader.cli.practice import has_solution
+        from grader.course.shown_solutions import has_solution
 
         return "" if has_solution(self.course, self.current) else "This course keeps its solutions to itself."
 
@@ -356,16 +373,45 @@ class Loop:
     def list(self) -> None:
         """Show all katas, and those with a part of a name until one is left or nothing is typed."""
         self._print(kata_list(self.course, width=self.view().width))
-        while part := self.keyboard.line("Part of a name, or Enter to go back: "):
-            found = [info for info in self.course.katas.values() if matches(info, part)]
-            exact = [info for info in found if info.name == part] or found
-            if len(exact) == 1:
-                return self._turn_to(exact[0])
+        plan = "plan, " if self.course.syllabus.plans else ""
+        while part := self.keyboard.line(f"Part of a name, {plan}or Enter to go back: "):
+            if plan and part.split()[0] == "plan":
+                if self._begins_plan(part.split()[1:]):
+                    return None
+                continue
+            found = search.found(self.course, part)
+            meant = search.named(self.course, part) or (found[0] if len(found) == 1 else None)
+            if meant:
+                if others := [info.name for info in found if info != meant]:
+                    self.say(f"Also found: {listed(others)}.")
+                return self._turn_to(meant)
             if not found:
-                self.say(f"No name, track or title of a kata has `{harmless(part, one_line=True)}` in it.")
+                none = f"No kata has `{harmless(part, one_line=True)}` in its name, title, track or aliases."
+                self.say(f"{none} {search.suggestion(self.course, part)}".rstrip())
                 continue
             self._print(kata_list(self.course, part, self.view().width))
         return self._show_keys()
+
+    def _begins_plan(self, typed: Sequence[str]) -> bool:
+        """Show all plans, or one as in `interview 4`, and return whether the loop begins anew with it."""
+        width = self.view().width
+        if not typed:
+            self._print(plan_text.all_plans(self.course, width))
+            name, hours = plan_text.example_name(self.course), plan_text.FEW_HOURS
+            self.say(f"plan {name} shows one, plan {name} {hours} what fits into {hours} hours.")
+            return False
+        name, *rest = typed
+        try:
+            time = hours_from(" ".join(rest)) if rest else None
+            self._print(plan_text.one_plan(self.course, name, time, width))
+        except CourseError as refused:
+            self.say(harmless(str(refused), one_line=True))
+            return False
+        if not self._agrees("Begin it now?"):
+            return False
+        self.plan = plan_text.options_of(name, time)
+        self._ends = self._begins_anew = True
+        return True
 
     def open(self) -> None:
         problem = open_editor(self._path, self._line, self.keyboard.lent())
@@ -412,7 +458,7 @@ class Loop:
 
     def see(self) -> None:
         # `grade see` takes fewer options than the loop; the old spelling ignores the others
-        words = [sys.executable, "-P", "-m", "grader.cli.grade", "--see", *sys.argv[1:]]
+        words = [sys.executable, "-P", "-m", "grader.cli.entry", "--see", *sys.argv[1:]]
         with self.keyboard.lent():
             done = subprocess.run(words, check=False)
         if not done.returncode and (problem := open_page(self.state.folder / PAGE)):
@@ -420,14 +466,14 @@ class Loop:
 
     def page(self) -> None:
         """Open the course in the browser; Ctrl-C leads back here."""
-        words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", *sys.argv[1:]]
+        words = [sys.executable, "-P", "-m", "grader.cli.entry", "--page", *sys.argv[1:]]
         with self.keyboard.lent(), suppress(KeyboardInterrupt):
             subprocess.run(words, check=False)
         self._show_keys()
 
     def review(self) -> None:
         """Find a fault in an answer that has passed."""
-        words = [sys.executable, "-P", "-m", "grader.cli.grade", "review"]
+        words = [sys.executable, "-P", "-m", "grader.cli.entry", "review"]
         folders = ["--course", str(self.course.root), "--exercises", str(self.course.exercises)]
         with self.keyboard.lent(), suppress(KeyboardInterrupt):
             subprocess.run([*words, *folders], check=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from grader import formats
 from grader.course.catalog import Course, open_course
+from grader.course.plans import hours_from, limited
 from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError, reason_of
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 #: Exit codes. A host may give 0 points for code 2; 3 and 4 say nothing about the submission.
 PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
+INTERRUPTED = 130  # by Ctrl-C, as a shell says it of every command
 click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
 
 #: A path, a disk or rights that the user can change.
@@ -51,18 +54,39 @@ NARROWEST_TERMINAL, WIDEST_TERMINAL, ELSEWHERE = 60, 110, 80  # columns; the las
 PLUGIN = "dojo.plugin"  # set in `Context.meta`: what to say if the command of another package fails
 ALL_OPTIONS = "dojo.all_options"  # set in `Context.meta`: `grade help options` shows the rare ones too
 
+
+class Hours(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4; Colab has 8.3
+    """A number of hours above 0."""
+
+    name = "number"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,  # noqa: ARG002  # the signature is click's
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> float:
+        try:
+            return hours_from(str(value))
+        except CourseError as error:
+            raise WrongInput(str(error)) from None
+
+
 #: Options that several commands have; `course_option` sets the parameter `course`, and so on.
 course_option = click.option(
     "--course",
     type=click.Path(path_type=Path, file_okay=False),
     is_eager=True,  # so that the completion of names knows it
-    help="The folder of the course, where it is not the one around this folder.",
+    help="The course's folder, if it is not around this one.",
 )
 exercises_option = click.option(
     "--exercises", type=click.Path(path_type=Path), help="The folder of exercises."
 )
 plan_option = click.option(
     "--plan", default="", help="Take the katas of one plan alone, such as lab; see docs/paths.md."
+)
+hours_option = click.option(
+    "--hours", type=Hours(), help="Take what fits into so many hours of a plan; see docs/paths.md."
 )
 device_option = click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 isolation_option = click.option(
@@ -134,7 +158,9 @@ class KataNames(click.ParamType):  # type: ignore[type-arg]  # generic since cli
 @contextmanager
 def guarded(ctx: click.Context) -> Iterator[None]:
     """Print one sentence for an error and exit: with 2 for an unreadable submission, with 3 for our own
-    fault, with 4 for wrong input."""
+    fault, with 4 for wrong input; after Ctrl-C without a word."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as the entry point has set it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with parts_told(f"`{ctx.command_path}`"):
             yield
@@ -142,10 +168,12 @@ def guarded(ctx: click.Context) -> Iterator[None]:
         click.ClickException,
         click.exceptions.Exit,
         click.Abort,
-        KeyboardInterrupt,
         BrokenPipeError,  # the reader, such as `head`, has closed the pipe; click exits quietly
     ):
         raise
+    except KeyboardInterrupt:
+        click.echo(err=True)  # the terminal has written ^C
+        ctx.exit(INTERRUPTED)
     except SubmissionRejected as refused:
         raise Ungradable(str(refused)) from None
     except Exception as error:
@@ -297,6 +325,7 @@ class GradeOptions(NamedTuple):
     ascii_only: bool = False
     all_katas: bool = False
     plan: str = ""
+    hours: float | None = None
     once: bool = False
     screen: bool = False
     key: Path | None = None
@@ -320,18 +349,25 @@ class GradeOptions(NamedTuple):
     @property
     def grader_settings(self) -> GraderSettings:
         """The options that are passed on to `open_grader`."""
-        from grader.grading.session import GraderSettings  # imports NumPy
+        from grader.grading.session import DEFAULTS, GraderSettings  # imports NumPy
 
-        seed = {} if self.seed is None else {"seed": self.seed}
-        return GraderSettings(self.device, self.isolation, self.key, self.secret, **seed)
+        seed = DEFAULTS.seed if self.seed is None else self.seed
+        return GraderSettings(self.device, self.isolation, self.key, self.secret, seed)
 
 
 def opened(options: GradeOptions) -> Course:
-    """Return the course, limited to a plan, and say it if a student's state cannot be read. Raises
+    """Return the course, limited to a plan and hours, and say it if a student's state cannot be read. Raises
     CourseError."""
     course = open_course(options.course, options.exercises)
     if options.remembers and (trouble := CourseState(course).trouble()):
         click.echo(trouble, err=True)
-    if options.plan:
-        course = course.limited_to(options.plan)
-    return course
+    return planned(course, options)
+
+
+def planned(course: Course, options: GradeOptions) -> Course:
+    """Return the course, limited to the plan and the hours of the options. Raises CourseError."""
+    if options.hours is not None and not options.plan:
+        raise CourseError("`--hours` goes with a plan: --plan NAME --hours 4. `grade plan` lists the plans.")
+    if not options.plan:
+        return course
+    return limited(course, options.plan, options.hours)

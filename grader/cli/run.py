@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 import click
 
-from grader.cli.console import Console, linked, milestones, view_of
+from grader.cli.console import Console, linked, milestones, renamed_text, view_of
+from grader.cli.due_reviews import due_line
 from grader.cli.kata_list import welcome
 from grader.cli.options import FAILED, NO_KATAS, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.cli.output import ReportOutput
@@ -22,7 +23,7 @@ from grader.course.state import CourseState
 from grader.course.submission import SubmissionRejected, is_notebook, katas_in
 from grader.grading.grader import Graded, isolation_of
 from grader.grading.session import Session, open_session, require_library
-from grader.grading.standings import after_single_pass, first_needed, is_begun
+from grader.grading.standings import after_single_pass, first_needed, is_begun, next_kata, standings
 from grader.plugins import PARTS_GROUP, load
 from grader.report import Isolation, KataReport, Report
 from grader.texts.bounds import bounded
@@ -67,6 +68,8 @@ def grade_files(
         report = _grade_round(session, paths, console, options.search_seconds, notes, unread)
         if output.is_live and len(paths) == 1 and options.remembers:
             _say_what_is_next(course, paths[0][0], report, console, is_first=not had_passed)
+        if output.is_live and options.remembers and (due := due_line(course, "Begin: grade review")):
+            click.echo(paragraphs(due, console.view.width))
         return exit_code(report)
 
 
@@ -96,7 +99,7 @@ def _chosen_files(
     if options.file is not None:
         info = _only_info(course, infos, options.file)
         if not os.path.lexists(options.file):  # a link that leads nowhere is the student's file
-            raise CourseError(f"There is no file {options.file}.")
+            raise CourseError(f"There is no file {options.file}. {renamed_text(options.file)}".rstrip())
         return [(info, options.file)]
     if options.names:
         notebooks = [Path(name) for name in options.names if is_notebook(Path(name))]
@@ -171,18 +174,24 @@ def _grade_round(  # noqa: PLR0913  # a round that is watched has the first four
     for info, path in paths:
         console.start_kata(info)
         console.waits = first_needed(session.course, info) if path == session.course.stub(info) else ""
-        if info.name in unread:
-            kata = bounded(replace(info.unjudged("error", unread[info.name]), unread=True))
-        else:
-            found.append(session.grade(info, path, is_outdated))
-            kata = found[-1].locate(console.search(search_seconds, is_outdated)).report
+        graded = _unread(info, unread) or session.grade(info, path, is_outdated)
+        found.append(graded)
+        console.show_verdict(graded.report, path, is_searched=graded.is_searched and search_seconds > 0)
+        kata = graded.locate(console.search(search_seconds, is_outdated)).report
         is_named = path != session.course.stub(info)
         katas.append(replace(kata, file=shorten(path)) if is_named else kata)
-        console.finish_kata(katas[-1], path)
+        console.finish_kata(graded.report, kata, path)
     isolation = isolation_of(found) or Isolation()
     report = Report(tuple(katas), grader.device, isolation, grader.provenance, tuple(notes))
     console.finish(report)
     return report
+
+
+def _unread(info: KataInfo, unread: Mapping[str, str]) -> Graded | None:
+    """Return the grading of a kata whose file could not be read; None if it could."""
+    if info.name not in unread:
+        return None
+    return Graded(bounded(replace(info.unjudged("error", unread[info.name]), unread=True)))
 
 
 def exit_code(report: Report) -> int:
@@ -202,5 +211,6 @@ def _show_welcome(course: Course, options: GradeOptions, output: ReportOutput, n
     first = next(iter(course.katas.values()), None)
     if first is None:
         raise CourseError(NO_KATAS)
-    click.echo(welcome(course, first, width=columns()), nl=False)
+    following = next_kata(course, standings(course))
+    click.echo(welcome(course, following.info if following else first, width=columns()), nl=False)
     return PASSED

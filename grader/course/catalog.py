@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grader.course import search
 from grader.course.files import load_file as load_file  # other modules import these three from here
 from grader.course.files import parse, read
 from grader.course.files import shorten as shorten
@@ -78,10 +80,13 @@ class KataInfo:
 
 class Course:
     """A folder with `exercises/`, `tests/katas/` and, for an instructor, `solutions/`. With a `plan`, it has
-    the katas of that plan alone. Raises CourseError if there is no folder of exercises, or no such plan."""
+    the katas of that plan alone, in its order, or those `chosen` of them. Raises CourseError if there is no
+    folder of exercises, or no such plan."""
 
-    def __init__(self, root: Path, exercises: Path | None = None, plan: str = "") -> None:
-        self.root, self.plan = root, plan
+    def __init__(
+        self, root: Path, exercises: Path | None = None, plan: str = "", chosen: tuple[str, ...] = ()
+    ) -> None:
+        self.root, self.plan, self.chosen = root, plan, chosen
         self.exercises = exercises or root / "exercises"
         if not self.exercises.is_dir():
             raise CourseError(f"There is no exercises folder at {shorten(self.exercises)}.")
@@ -96,7 +101,7 @@ class Course:
 
     @cached_property
     def katas(self) -> dict[str, KataInfo]:
-        """All katas by name, in the order of the syllabus. Raises KataError, CourseError."""
+        """All katas by name, in the order of the syllabus or the plan. Raises KataError, CourseError."""
         found: dict[str, KataInfo] = {}
         for info in map(read_kata_info, sorted((self.root / "tests" / "katas").glob("*/test_*.py"))):
             if info.name in found:
@@ -104,9 +109,11 @@ class Course:
                 raise KataError(f"Two katas are called `{info.name}`: {places}. Rename one of them.")
             self._require_track(info)
             found[info.name] = info
+        if self.plan:
+            kept = self.chosen or self.syllabus.plans[self.plan].katas
+            return {name: found[name] for name in kept if name in found}
         ranked = sorted(found.values(), key=lambda info: self.syllabus.rank(info.track, info.name))
-        kept = self.syllabus.plans[self.plan].katas if self.plan else found
-        return {info.name: info for info in ranked if info.name in kept}
+        return {info.name: info for info in ranked}
 
     def declared(self) -> dict[str, Path]:
         """Return the declarations by the names of their files, in the order of the syllabus, also those that
@@ -114,9 +121,10 @@ class Course:
         files = {path.stem[len("test_") :]: path for path in self.root.glob("tests/katas/*/test_*.py")}
         return dict(sorted(files.items(), key=lambda one: self.syllabus.rank(one[1].parent.name, one[0])))
 
-    def limited_to(self, plan: str) -> Course:
-        """Return the course with the katas of a plan alone. Raises CourseError if there is no such plan."""
-        return Course(self.root, self.exercises, plan)
+    def limited_to(self, plan: str, chosen: tuple[str, ...] = ()) -> Course:
+        """Return the course with the katas of a plan alone, or those chosen of them. Raises CourseError if
+        there is no such plan."""
+        return Course(self.root, self.exercises, plan, chosen)
 
     def _require_track(self, info: KataInfo) -> None:
         tracks = list(self.syllabus.path)
@@ -132,7 +140,7 @@ class Course:
             )
 
     def kata_info(self, name: str) -> KataInfo:
-        """Return the kata called `name`. Raises CourseError if there is none, with the most similar name."""
+        """Return the kata called `name`. Raises CourseError if there is none, with names like it."""
         declared = list(self.root.glob(f"tests/katas/*/test_{name}.py")) if is_name(name) else []
         if len(declared) == 1 and not self.plan and "katas" not in vars(self):
             info = read_kata_info(declared[0])  # reading all declarations takes as long as importing NumPy
@@ -141,16 +149,17 @@ class Course:
                 return info
         if name in self.katas:
             return self.katas[name]
+        if declared and self.plan:
+            raise NoSuchKata(
+                f"`{name}` is not among the katas of the plan `{self.plan}` that are taken here."
+            )
         self._require_declaration(name)
-        import difflib
-
-        near = difflib.get_close_matches(name, self.katas, n=1, cutoff=0.5)
-        hint = f" Did you mean `{near[0]}`?" if near else " `grade list` shows all katas."
-        raise NoSuchKata(f"There is no kata called `{name}`.{hint}")
+        near = search.suggestion(self, name) or "`grade list` shows all katas."
+        raise NoSuchKata(f"There is no kata called `{name}`. {near}")
 
     def katas_meant(self, word: str) -> list[KataInfo]:
-        """Return the katas that a word on the command line means: one by its name, its file, an alias, or in
-        other letters; all of a track or of the course. Raises CourseError, with the most similar name."""
+        """Return the katas that a word on the command line means: one by its name, its file or an alias, in
+        any spelling; all of a track or of the course. Raises CourseError, with names that are like it."""
         if is_name(word) and len(list(self.root.glob(f"tests/katas/*/test_{word}.py"))) == 1:
             return [self.kata_info(word)]
         if self.means_all(word):
@@ -158,10 +167,9 @@ class Course:
         last = re.split(r"[/\\]+", word.rstrip("/\\"))[-1].casefold()
         last = Path(word).resolve().name.casefold() if last in (".", "..") else last
         name = last.removesuffix(".py").replace("-", "_")
-        name = self.syllabus.aliases.get(name, name)
-        if name in self.katas:
-            self._require_own_file(word, self.katas[name])
-            return [self.katas[name]]
+        if info := self.katas.get(name) or search.named(self, name):
+            self._require_own_file(word, info)
+            return [info]
         in_track = [info for info in self.katas.values() if info.track == name and not last.endswith(".py")]
         if in_track:
             return in_track
@@ -262,7 +270,7 @@ def open_course(
     if not (folder / "tests" / "katas").is_dir():
         raise CourseError(
             f"There is no course in {folder}: it has no folder tests/katas."
-            f" Start one: kata new --course {folder} TRACK/NAME"
+            f" Start one: kata new --course {shlex.quote(str(folder))} TRACK/NAME"
         )
     return Course(folder, exercises)
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Self
 
 from grader.errors import CourseError, KataError, reason_of
 from grader.reading.source import source_text
+from grader.worker.child.kernels import importable
 
 try:
     import fcntl
@@ -421,15 +422,15 @@ def read(path: Path) -> str:
 def load_file(name: str, path: Path) -> types.ModuleType:
     """Import one of the course's own files, never a submission, as the module `name`. Raises CourseError if
     it is missing, and KataError if it cannot be imported."""
-    if not path.is_file():
-        raise CourseError(f"The file {shorten(path)} is missing.")
+    source = read(path)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with importable(source):
+            spec.loader.exec_module(module)
     except SyntaxError:
         parse(path)  # raises a KataError with the line
         raise

@@ -26,6 +26,7 @@ from grader.course.general_mistakes import GENERAL
 from grader.course.mistake_edits import Change, EditedMistake, merged, read_edits
 from grader.kata import Kata, KataError
 from grader.mistakes import LEVELS
+from grader.worker.child import kernels
 
 
 def replaced_by(answer: Any, reference: Any, entry_points: tuple[str, ...]) -> dict[str, Any]:
@@ -293,7 +294,7 @@ class KnownSolutions:
     def _run(self, code: types.CodeType) -> types.ModuleType:
         module = types.ModuleType(f"dojo_answer_{self.info.name}")
         sys.modules[module.__name__] = module
-        with importable(self.reference):
+        with importable(self.reference), kernels.importable(self.reference_source):
             exec(code, vars(module))
         return module
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 
 STATE_FOLDER, STATE_FILE, STATE_VERSION = ".dojo", "state.json", 1
-DAY_FORMAT = "%Y-%m-%d"
+DAY_FORMAT, TIME_FORMAT = "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"
+LONGEST_PAUSE = 15 * 60  # seconds between two gradings that count as work
 MOST_MISTAKES = 8  # of a kata that are remembered
 STATE_NUMBERS = range(100_000)  # that are remembered: hundredths of points, and counts
 
@@ -40,7 +42,16 @@ class KataState:
     is not the kata's own.
 
     For reviews: the day of the first pass, the mistakes that were named, oldest first, how many reviews in a
-    row went well, the day of the next one, and how the last one ended. A day is text, such as 2026-03-14."""
+    row went well, the day of the next one, and how the last one ended. A day is text, such as 2026-03-14.
+    `due_told` is the day on which it was said last that the review is due.
+
+    For the choice of the next kata: when it was graded last, such as 2026-03-14T15:09:26. And until the first
+    pass how many versions were graded because a student asked for it, which is not so while somebody types;
+    how often such a version had the same mistake as the one before; how many hints had been shown; and the
+    seconds of work between the gradings.
+
+    For puzzles: whether a version that was written after a hint has failed, and the mistakes whose lines are
+    in the puzzle that was shown, if one was."""
 
     digest: str = ""
     status: str = ""
@@ -58,11 +69,30 @@ class KataState:
     reviews: int = 0
     review_on: str = ""
     reviewed: str = ""
+    due_told: str = ""
+    graded_at: str = ""
+    attempts: int = 0
+    repeats: int = 0
+    helped: int = 0
+    seconds: int = 0
+    failed_after_hint: bool = False
+    puzzle: list[str] = field(default_factory=list)
 
     @property
     def has_passed(self) -> bool:
         """True if this or an earlier version has passed."""
         return self.passed or self.status == "passed"
+
+    @property
+    def most_hints(self) -> int:
+        """How many hints were shown before the first pass; after one that an older grader has judged, how
+        many were shown in all."""
+        return self.helped if self.has_passed and self.graded_at else max(self.helped, self.hints)
+
+    @property
+    def was_hinted(self) -> bool:
+        """True if a hint was shown."""
+        return bool(self.helped or self.hints or self.hinted)
 
     @property
     def was_tried_since_hint(self) -> bool:
@@ -118,6 +148,10 @@ class CourseState:
     def kata(self, name: str) -> KataState:
         return self.katas().get(name, KataState())
 
+    def passed(self) -> set[str]:
+        """Return the katas of which any version has passed."""
+        return {name for name, state in self.katas().items() if state.has_passed}
+
     def change(self, name: str, **changes: Any) -> KataState:
         """Remember these facts about a kata and return all that are now known."""
         return self._change(name, lambda known: dataclasses.replace(known, **changes))
@@ -141,14 +175,20 @@ class CourseState:
             return changed(KataState())
         return now
 
-    def record(self, report: KataReport, digest: str) -> KataState:
-        """Remember the outcome of a grading of the file with this digest."""
+    def record(self, report: KataReport, digest: str, *, is_typed: bool = False) -> KataState:
+        """Remember the outcome of a grading of the file with this digest. `is_typed` says that it was graded
+        while somebody types, and not because somebody asked."""
         mistake = report.mistake.id if report.mistake else ""
         has_passed = report.status == "passed"
+
+        def fails_after_hint(known: KataState) -> bool:
+            is_new = known.was_hinted and digest not in (known.digest, known.hint_digest)
+            return known.failed_after_hint or (is_new and not has_passed)
+
         return self._change(
             report.name,
             lambda known: dataclasses.replace(
-                known,
+                _worked_on(known, mistake, is_new=digest != known.digest and not is_typed),
                 digest=digest,
                 status=report.status,
                 score=report.score,
@@ -159,8 +199,40 @@ class CourseState:
                 library=report.library,
                 passed_on=known.passed_on or (time.strftime(DAY_FORMAT) if has_passed else ""),
                 mistakes=list(dict.fromkeys([*known.mistakes, *filter(None, [mistake])]))[-MOST_MISTAKES:],
+                failed_after_hint=fails_after_hint(known),
             ),
         )
+
+
+def _worked_on(known: KataState, mistake: str, *, is_new: bool) -> KataState:
+    """Return the state with what is remembered of the way to the first pass. `is_new` says that another
+    version is graded because a student asked."""
+    now = datetime.now().replace(microsecond=0)
+    if known.has_passed:  # what an older grader has not counted is not known any more
+        return dataclasses.replace(
+            known,
+            graded_at=now.strftime(TIME_FORMAT),
+            helped=known.most_hints,
+        )
+    most = STATE_NUMBERS[-1]
+    return dataclasses.replace(
+        known,
+        graded_at=now.strftime(TIME_FORMAT),
+        attempts=min(known.attempts + is_new, most),
+        repeats=min(known.repeats + (is_new and mistake != "" and mistake == known.mistake), most),
+        helped=known.most_hints,
+        seconds=min(known.seconds + _seconds_of_work(known.graded_at, now), most),
+    )
+
+
+def _seconds_of_work(before: str, now: datetime) -> int:
+    """Return the seconds since a grading, at most those of the longest pause; 0 if there was none, or the
+    clock has been set back."""
+    try:
+        passed = int((now - datetime.strptime(before, TIME_FORMAT)).total_seconds())
+    except ValueError:
+        return 0
+    return min(max(passed, 0), LONGEST_PAUSE)
 
 
 def file_digest(info: KataInfo, path: Path) -> str:
@@ -185,7 +257,8 @@ def _of_kata(found: Any) -> KataState:
     blank = asdict(KataState())
     right = {name: found[name] for name in blank if _is_like(found.get(name), blank[name])}
     right["checks"] = {str(name): str(status) for name, status in right.get("checks", {}).items()}
-    right["mistakes"] = [name for name in right.get("mistakes", []) if _is_like(name, "")][:MOST_MISTAKES]
+    for names in ("mistakes", "puzzle"):
+        right[names] = [name for name in right.get(names, []) if _is_like(name, "")][:MOST_MISTAKES]
     return KataState(**right)
 
 

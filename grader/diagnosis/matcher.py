@@ -114,7 +114,7 @@ class Naming:
 
     def _explains_all(self, one: CandidateMistake) -> bool:
         """Return whether a mistake explains all that compares answers, and fails nothing else."""
-        return not one.fails_more and all(map(one.explains, self._due))
+        return all(map(one.explains, self._due)) and not one.fails_more  # which asks all that it passes
 
     def _names_of(self, joined: Joined) -> dict[str, Mistake]:
         """Return the names by check of several mistakes that explain all; none if one of them is not needed
@@ -254,8 +254,24 @@ class Naming:
             if all(explained_by_both(check, *pair) for check in due) and all(
                 one.alone(other, due) >= LEAST_CASES for one, other in (pair, pair[::-1])
             ):
-                return {c.name: name for c in self._failed if (name := _name_of_pair(c, *pair))}
+                return self._of_pair(*pair)
         return {}
+
+    def _of_pair(self, *pair: CandidateMistake) -> dict[str, Mistake]:
+        """Return the names of two mistakes that explain all together. If one of them explains a check alone,
+        what only both explain has the name of the other, or else of the first, with cases that show it."""
+        found = {c.name: name for c in self._failed if (name := _name_of_pair(c, *pair))}
+        alone = {name.id for name in found.values()} & {one.mistake.id for one in pair}
+        for check in self._failed if alone else ():
+            if check.name in found and found[check.name].id not in alone:
+                one, other = sorted(pair, key=lambda one: one.mistake.id in alone)
+                theirs = other.matching(check)
+                only = {
+                    number for number, same in one.matching(check).items() if same and not theirs.get(number)
+                }
+                found[check.name], self.shown[check.name] = one.as_mistake(), only
+                alone.add(one.mistake.id)
+        return found
 
     def _of_the_rest(self, possible: list[CandidateMistake]) -> dict[str, Mistake]:
         """Return the mistakes that explain a claim without values, such as a refusal that is due."""

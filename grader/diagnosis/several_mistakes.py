@@ -2,9 +2,9 @@
 
 The smallest failing case of each kind is a probe: kinds differ in what the call gives, such as an option or a
 dtype, and in how it fails. Mistakes that answer a probe like the submission come first. Each is joined with
-those that change the first probe that it leaves, and with a third one after all pairs. If no mistake answers
-any probe, the pairs that change the first probe are asked. Last come the later probes that a mistake leaves:
-the first may be one that only all three mistakes answer. What answers all probes goes to whole checks.
+those that change the first probe that it leaves, and then with a third one. Next come the pairs of mistakes
+that only change the first probe, and last the later probes that a mistake leaves: the first may be one that
+only all three mistakes answer. What answers all probes goes to whole checks.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class SeveralMistakes:
         differs in one mistake."""
         for one in self._singles:
             yield from self._with_others(one)
+        yield from self._with_a_third()
         if self._probes:
             yield from self._complete(map(join, self._pairs()), self._probes[0])
         yield from self._with_a_third()
@@ -160,12 +161,17 @@ def join(parts: tuple[KnownMistake, ...], base: KnownMistake | None = None) -> J
 
 
 def _probes(due: Sequence[FailedCheck]) -> list[Probe]:
-    """Return failing cases of each kind, the smallest and one of medium size; small ones first."""
+    """Return failing cases of each kind, the smallest and one of medium size; small ones first. A case in
+    which work is counted takes many times as long: it is a probe if there is no other one."""
     kinds: dict[object, list[Probe]] = {}
-    for check in due:
-        for case in check.smallest_first:
-            failure = check.failures[check.check.position(case)]
-            kinds.setdefault((regime_of(case.arguments), failure.raises), []).append((check, case))
+    every = [
+        (check, case, check.failures[check.check.position(case)])
+        for check in due
+        for case in check.smallest_first
+    ]
+    quick = [one for one in every if not one[2].counts_work]
+    for check, case, failure in quick or every:
+        kinds.setdefault((regime_of(case.arguments), failure.raises), []).append((check, case))
     found = list[Probe]()
     for share in (0, 0.5):
         cases = (some[int(share * len(some))] for some in kinds.values() if not share or len(some) > 1)

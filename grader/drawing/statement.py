@@ -6,7 +6,8 @@ Only numbers of the statement are drawn, so a picture tells nothing more about t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from grader.report import Panel, Picture, PictureKind, to_number
 from grader.values.formatting import axis_names
@@ -18,63 +19,95 @@ NAME = re.compile(r"(?:^|\s{2}|,\s)([A-Za-z_](?:[^\s]|\s(?!\s)){0,39}?)\s*=\s*$"
 INDENT = "    "
 BRACKETS = re.compile(r"(?<![\[\w])\[+")
 ROW = re.compile(r"\[([^\[\]]+)\]")
+BESIDE = re.compile(r",\s*\[*(?=\[)")  # what stands between two rows of one line
 TRUTHS = {"True": 1.0, "False": 0.0}
 
 
 def pictures(statement: str, axes: Mapping[str, str] | None = None) -> list[Picture]:
     """Return a picture of each named mask, matrix and list of fractions in the indented lines; `axes` holds
     the names of the axes, as in the kata's declaration."""
-    lines, found = statement.splitlines(), []
+    lines, found = statement.splitlines(), list[Picture]()
     for number, line in enumerate(lines):
         for opening in BRACKETS.finditer(line):
             name = NAME.search(line[: opening.start()])
+            picture = None
             if name and line.startswith(INDENT):
                 picture = _picture(name[1], lines, number, opening, axes or {})
-                found += [picture] if picture else []
+            if picture and found and _is_made_of(picture, found[-1]):
+                found[-1] = replace(found[-1], panels=(*found[-1].panels, *picture.panels))
+            elif picture:
+                found.append(picture)
     return found[:MOST_PICTURES]
+
+
+def _is_made_of(picture: Picture, before: Picture) -> bool:
+    """Return whether a picture is a scaled one of the values before, so that one scale fits both, as it does
+    for `x / sqrt(64)` below `x`."""
+    titles = [panel.title for panel in (before.panels[-1], picture.panels[0])]
+    is_scaled = re.fullmatch(rf"{re.escape(titles[0])} [*/] [\w.()]+", titles[1])
+    return bool(is_scaled) and (picture.kind, picture.columns) == (before.kind, before.columns)
 
 
 def _picture(
     name: str, lines: list[str], number: int, opening: re.Match[str], axes: Mapping[str, str]
 ) -> Picture | None:
-    """Return the picture of the list or matrix that begins with these brackets; None if it is not drawn."""
-    is_matrix = len(opening[0]) > 1
-    texts = list(_rows(lines, number, opening.end() - 1, len(opening[0]) - 1))
-    texts = texts if is_matrix else texts[:1]
-    values = [_numbers(text) for text in texts]
-    if not values or not all(values) or len({len(row) for row in values}) > 1:
+    """Return the picture of the list or array that begins with these brackets, with a panel for each matrix;
+    None if it is not drawn."""
+    depth = len(opening[0])
+    tables = _tables(lines, number, opening.end() - 1, depth)
+    if depth == 1:
+        tables = {(): tables[()][:1]} if tables else {}
+    values = {at: [_numbers(text) for text in texts] for at, texts in tables.items()}
+    rows = [row for table in values.values() for row in table]
+    if not rows or not all(rows) or len({len(row) for row in rows}) > 1:
         return None
-    wide, tall = len(values[0]), len(values)
-    if max(wide, tall) > LARGEST_SIDE or wide * tall < FEWEST_NUMBERS or not (is_matrix or "." in texts[0]):
+    first, texts = next(iter(values.values())), next(iter(tables.values()))
+    wide, tall = len(first[0]), len(first)
+    if max(wide, len(rows)) > LARGEST_SIDE or len({len(table) for table in values.values()}) > 1:
         return None
-    is_mask = all(text.strip() in TRUTHS for row in texts for text in row.split(","))
-    kind: PictureKind = "mask" if is_mask else "matrix" if is_matrix else "bars"
+    if wide * tall < FEWEST_NUMBERS or not (depth > 1 or "." in texts[0]):
+        return None
+    is_mask = all(
+        text.strip() in TRUTHS for part in tables.values() for row in part for text in row.split(",")
+    )
+    kind: PictureKind = "mask" if is_mask else "matrix" if depth > 1 else "bars"
     named = axis_names(axes.get("result" if "(" in name else name, ""))
     row_name, column_name = ["", "", *named][-2:]
+    title = name.rpartition(": ")[2]
     return Picture(
         kind,
         "result",  # the panel has a title, so the picture needs no caption
-        (Panel(name.rpartition(": ")[2], tuple(values)),),
-        tuple(f"{row_name} {index}".strip() for index in range(tall)) if is_matrix else ("",),
+        tuple(Panel(_title(title, at, len(values)), tuple(table)) for at, table in values.items()),
+        tuple(f"{row_name} {index}".strip() for index in range(tall)) if depth > 1 else ("",),
         tuple(f"{column_name} {index}".strip() for index in range(wide)),
     )
 
 
-def _rows(lines: list[str], number: int, column: int, depth: int) -> Iterator[str]:
-    """Yield the text inside each row of a matrix that ends with `depth` brackets. A row on the next line
-    begins in the same column."""
-    at = column
+def _title(name: str, at: tuple[int, ...], tables: int) -> str:
+    """Return the title of one matrix of an array; its index only if there are several."""
+    return f"{name}[{', '.join(map(str, at))}]" if tables > 1 else name
+
+
+def _tables(lines: list[str], number: int, column: int, depth: int) -> dict[tuple[int, ...], list[str]]:
+    """Return the texts of the rows of an array that begins with `depth` brackets, by the place of their
+    matrix on the axes before. A row on the next line begins in the same column."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    first, at, place = number, column, [0] * max(0, depth - 2)
     while row := _row(lines, number, at):
-        yield row[1]
+        found.setdefault(tuple(place), []).append(row[1])
         rest = lines[number][row.end() :]
-        if rest.startswith("]" * depth):
-            return
-        beside = re.match(r",\s*(?=\[)", rest)
-        if _row(lines, number + 1, column) and not rest.startswith(", ["):
-            number, at = number + 1, column
+        closed = len(rest) - len(rest.lstrip("]"))
+        if closed >= depth - 1:
+            return found
+        for axis in range(len(place) - closed, len(place)):
+            place[axis] = place[axis] + 1 if axis == len(place) - closed else 0
+        beside = BESIDE.match(rest[closed:])
+        # on later lines, what stands further to the right belongs to another array
+        if beside and (number == first or beside[0].startswith(", [") or beside[0] == ", "):
+            at = row.end() + closed + beside.end()
         else:
-            at = row.end() + beside.end() if beside else -1
-    yield ""  # it does not end here, so it is not drawn
+            number, at = number + 1, column
+    return {}  # it does not end here, so it is not drawn
 
 
 def _row(lines: list[str], number: int, column: int) -> re.Match[str] | None:

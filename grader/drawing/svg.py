@@ -12,12 +12,15 @@ from math import isfinite
 from grader.drawing import largest_size, short_label
 from grader.report import Panel, Picture
 
-CELL = {"mask": (22, 22), "matrix": (84, 22)}  # width and height, with room for a cross before a number
-TALL = 22  # the height of a bar
+TALL = 22  # the height of a cell or a bar
+NARROW, WIDE = 22, 84  # the width of a cell of a mask, and of a number that is not long
+CROSS = 18  # the room for a cross, which stands before a value and covers none
+DIGIT = 8  # the width of a character of a number, at most
 LABEL = 7  # characters of a label of a row
 TITLE = 8  # the width of a character of a title, at most
 MARGIN, HEAD = 64, 40  # room for row labels, and for titles and column labels
 BAR = 150  # the length of the longest bar
+NUMBER = 64  # the room for a number behind a bar
 RANGE = 240  # the length of the longest bar over the range of values that are accepted
 PLOT = (260, 110)  # width and height of a curve
 DIGITS = 4
@@ -53,7 +56,7 @@ def _panel(picture: Picture, panel: Panel) -> str:
 
 def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[str, int, int]:
     """Return the panel as cells, its width and its height."""
-    wide, tall = CELL[picture.kind]
+    wide, tall = _width(picture), TALL
     step = 2 if picture.kind == "mask" and len(picture.columns) > 10 else 1  # labels that would touch
     parts = [_text(MARGIN, 12, panel.title, "title", "start")]
     parts += [
@@ -62,36 +65,42 @@ def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[
         if column % step == 0
     ]
     labels = _fitting(picture.rows)
-    paint = _cell_of_mask if picture.kind == "mask" else _cell_of_matrix(picture)
+    paint = _truth if picture.kind == "mask" else _number_on_ground(largest_size(picture))
     for row, values in enumerate(panel.values):
         y = HEAD + row * tall
         parts.append(_text(MARGIN - 8, y + 15, labels[row], "label", "end"))
         for column, value in enumerate(values):
             x = MARGIN + column * wide
             parts.append(_tile("cell", x, y, wide, tall))
-            parts.append(paint(x, y, value))
-            if (row, column) in wrong:
-                parts.append(_cross(x, y, wide, tall))
+            room = CROSS if (row, column) in wrong else 0
+            parts.append(paint(x + room, y, wide - room, value))
+            if room:
+                parts.append(_cross(x, y, wide))
     return "".join(parts), MARGIN + len(picture.columns) * wide + 2, HEAD + len(panel.values) * tall + 2
 
 
-def _cell_of_mask(x: int, y: int, value: float) -> str:
-    if not value:
-        return _text(x + 11, y + 15, "·", "label")  # the cross of a wrong cell stands over it
-    return _tile("plus", x, y, *CELL["mask"])
+def _width(picture: Picture) -> int:
+    """Return the width of a cell, with room for a cross before the longest number."""
+    if picture.kind == "mask":
+        return NARROW + CROSS * bool(picture.wrong)
+    numbers = [_number(value) for panel in picture.panels for row in panel.values for value in row]
+    return max(WIDE, CROSS + DIGIT * max(map(len, numbers), default=0) + 6)
 
 
-def _cell_of_matrix(picture: Picture) -> Callable[[int, int, float], str]:
+def _truth(x: int, y: int, wide: int, value: float) -> str:
+    """Return a tile or a dot."""
+    return _tile("plus", x, y, wide, TALL) if value else _text(x + wide // 2, y + 15, "·", "label")
+
+
+def _number_on_ground(largest: float) -> Callable[[int, int, int, float], str]:
     """Return what draws a number on a ground whose strength is its size, on one scale for all panels."""
-    largest = largest_size(picture)
-    wide, tall = CELL["matrix"]
 
-    def paint(x: int, y: int, value: float) -> str:
+    def paint(x: int, y: int, wide: int, value: float) -> str:
         text = _text(x + wide - 6, y + 15, _number(value), "", "end")
         if not isfinite(value):
             return text
         sign, share = "minus" if value < 0 else "plus", 0.55 * abs(value) / largest
-        return _tile(sign, x, y, wide, tall, share) + text
+        return _tile(sign, x, y, wide, TALL, share) + text
 
     return paint
 
@@ -118,8 +127,8 @@ def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[
         )
         parts.append(_text(x + length + 6, y + 15, _number(value), "", "start"))
         if (0, column) in wrong:
-            parts.append(_cross(x, y, BAR + 60, tall))
-    return "".join(parts), MARGIN + BAR + 64, HEAD - 16 + len(panel.values[0]) * tall
+            parts.append(_cross(x, y, BAR + NUMBER + CROSS, BAR + NUMBER))
+    return "".join(parts), MARGIN + BAR + NUMBER + CROSS + 4, HEAD - 16 + len(panel.values[0]) * tall
 
 
 def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
@@ -175,9 +184,9 @@ def _curves(picture: Picture) -> tuple[str, int, int]:
     return "".join(parts), MARGIN + PLOT[0] + 12, y + 6
 
 
-def _cross(x: int, y: int, wide: int, tall: int) -> str:
-    left = 6 if wide == CELL["mask"][0] else 4  # in the middle of a cell without a number
-    return _tile("wrong", x, y, wide, tall) + _text(x + left, y + 15, "✗", "cross", "start")
+def _cross(x: int, y: int, wide: int, before: int = 0) -> str:
+    """Return a border around a cell, and a cross in it with so much room before it."""
+    return _tile("wrong", x, y, wide, TALL) + _text(x + before + 5, y + 15, "✗", "cross", "start")
 
 
 def _tile(kind: str, x: int, y: int, wide: int, tall: int, opacity: float = 1) -> str:

@@ -146,6 +146,12 @@ def name_of(call: ast.Call) -> str:
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
+def first_argument(call: ast.Call) -> ast.expr | None:
+    """Return the first argument by position, or None if there is none, or if it is unpacked: `*sizes`."""
+    first = next(iter(call.args), None)
+    return None if isinstance(first, ast.Starred) else first
+
+
 def names_in(*nodes: ast.AST) -> set[str]:
     return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
 

@@ -22,6 +22,7 @@ from grader.edits.context import (
     ExpressionContext,
     Family,
     expression,
+    first_argument,
     is_maximum,
     name_of,
     names_in,
@@ -271,7 +272,9 @@ def positions_from_one(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST
 def loop_from_one(node: ast.For | ast.comprehension, _: ExpressionContext) -> Iterator[ast.AST]:
     """Count the steps of a loop from one."""
     call = node.iter
-    if isinstance(call, ast.Call) and ast.unparse(call.func) == "range" and ast.unparse(node.target) != "_":
+    if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "range" and first_argument(call)):
+        return
+    if ast.unparse(node.target) != "_":
         *first, end = call.args[:2]
         shifted = [first[0] if first else ast.Constant(0), end]
         added = [ast.BinOp(bound, ast.Add(), ast.Constant(1)) for bound in shifted]
@@ -300,6 +303,8 @@ def maximum_of_a_softmax(node: ast.Call, around: ExpressionContext) -> Iterator[
     """Replace the maximum in a softmax by that of the whole array, or by the mean."""
     if not is_maximum(node) or not around.takes_powers:
         return
+    if ast.unparse(getattr(node.func, "value", node.func)) == "np" and first_argument(node) is None:
+        return  # the array has a name, or is unpacked
     scores, along = _scores_and_axis(node)
     yield expression(f"{ast.unparse(scores)}.max()")
     yield expression(f"{ast.unparse(scores)}.mean({along})")

@@ -17,6 +17,7 @@ from grader.edits.context import (
     NodeReplacer,
     each,
     expression,
+    first_argument,
     name_of,
     names_in,
     statements,
@@ -58,7 +59,10 @@ def kept_by_size(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]
 
 def kept_by_shape(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
     """Cache a result of `astype` or `to` by its shape, ignoring its dtype."""
-    if name_of(node) in ("astype", "to") and ast.unparse(node.args[0]).endswith(".dtype"):
+    given = [first_argument(node), *(keyword.value for keyword in node.keywords if keyword.arg == "dtype")]
+    if name_of(node) in ("astype", "to") and any(
+        one is not None and ast.unparse(one).endswith(".dtype") for one in given
+    ):
         yield kept(node, around, by=f"{ast.unparse(node)}.shape")
 
 
@@ -72,8 +76,9 @@ def mask_kept_by_shape(node: ast.Assign | ast.Return, around: ExpressionContext)
 
 def filled_mask_kept_by_shape(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
     """Compute the mask of `masked_fill` or `where` once for each shape."""
-    if name_of(node) in ("masked_fill", "where") and isinstance(node.args[0], ast.Compare | ast.BinOp):
-        yield with_part(node, "args", [_by_shape(node.args[0], around), *node.args[1:]])
+    mask = first_argument(node)
+    if name_of(node) in ("masked_fill", "where") and isinstance(mask, ast.Compare | ast.BinOp):
+        yield with_part(node, "args", [_by_shape(mask, around), *node.args[1:]])
 
 
 def default_that_collects(node: ast.FunctionDef, _: ExpressionContext) -> Iterator[ast.AST]:
@@ -274,7 +279,7 @@ def _made_with_size(value: ast.expr, size: str) -> tuple[str, str]:
     """Return the source of a table of that size and of the slice to use; empty if it needs other values."""
     makers = [n for n in ast.walk(value) if isinstance(n, ast.Call) and name_of(n) in MAKERS]
     lengths = {ast.unparse(arg) for call in makers for arg in call.args}
-    if len(makers) != 1 or len(lengths) != 1:
+    if len(makers) != 1 or len(lengths) != 1 or first_argument(makers[0]) is None:
         return "", ""
     maker = makers[0]
     plain = [keyword for keyword in maker.keywords if not follows_an_argument(keyword)]
@@ -308,7 +313,7 @@ def masked_in_one_mode(node: ast.Call, around: ExpressionContext) -> Iterator[as
 def sublayer_in_one_mode(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
     """Call a normalization in only one mode, and dropout only in evaluation."""
     called = ast.unparse(node.func)
-    if around.runs_in_a_mode and called.startswith("self.") and len(node.args) == 1:
+    if around.runs_in_a_mode and called.startswith("self.") and len(node.args) == 1 and first_argument(node):
         if called == "self.dropout":
             yield expression(f"{ast.unparse(node.args[0])} if self.training else {ast.unparse(node)}")
         elif name_of(node).startswith(("norm", "ln")):

@@ -18,6 +18,7 @@ from grader.edits.context import (
     Family,
     each,
     expression,
+    first_argument,
     inside,
     name_of,
     names_in,
@@ -153,8 +154,9 @@ def computed_in_an_argument(body: list[ast.stmt], around: ExpressionContext) -> 
 def all_axes_reversed(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
     """Replace a swap of two axes by `.T`, which reverses all axes."""
     if name_of(node) in ("transpose", "swapaxes") and isinstance(node.func, ast.Attribute):
-        array = node.args[0] if ast.unparse(node.func.value) == "np" else node.func.value
-        yield expression(f"({ast.unparse(array)}).T")
+        array = first_argument(node) if ast.unparse(node.func.value) == "np" else node.func.value
+        if array is not None:
+            yield expression(f"({ast.unparse(array)}).T")
 
 
 ORDER = Family(

@@ -108,7 +108,7 @@ def told(kata: KataReport) -> FailureShown:
     says_both = all(text and text in check.message for text in (check.expected, check.got))
     return FailureShown(
         words or fails(check),
-        count_of(kata, len(found)),
+        count_above_reasons(kata, len(found)),
         check,
         fails(check) if words else "",
         "" if words else rule_of(check),
@@ -136,7 +136,15 @@ def count_of(kata: KataReport, reasons: int) -> str:
     return f"{text}, {'one reason' if reasons == 1 else f'{reasons} reasons'}"
 
 
-def _sentence(text: str) -> str:
+def count_above_reasons(kata: KataReport, reasons: int) -> str:
+    """Return the same for a place where the reasons follow. A mistake says of itself "right for one head": it
+    need not be where another one fails there too."""
+    names = {check.mistake.id for check in wrong(kata) if check.mistake and named(check)}
+    told_alone = "" if len(names) < 2 else ", each described as if it were the only one"
+    return count_of(kata, reasons) + told_alone
+
+
+def first_sentence(text: str) -> str:
     """Return the first sentence of a text."""
     return SENTENCE.split(text, maxsplit=1)[0]
 
@@ -226,7 +234,7 @@ def fails(check: CheckReport) -> str:
 
 def in_brief(check: CheckReport) -> str:
     """Return the first sentence about what is wrong where a check fails."""
-    return _sentence(fails(check))
+    return first_sentence(fails(check))
 
 
 def also(cause: Cause) -> list[tuple[str, CheckReport]]:
@@ -254,7 +262,7 @@ def _reason(check: CheckReport) -> object:
     if check.place:
         return check.place.line, check.message.partition(":")[0]
     if check.status != "failed":  # what was not run says first why, as what was does
-        return check.status, _sentence(check.message) or check.name
+        return check.status, first_sentence(check.message) or check.name
     if check.message or check.expected is None:
         return check.status, check.message or check.name
     return check.call, tuple((check.counterexample or {}).items()), check.got

@@ -63,7 +63,7 @@ def _points(kata: KataReport, unknown: Collection[str]) -> str:
 def _details(kata: KataReport, longest: int) -> str:
     causes = account.causes(kata)
     blocks = [
-        _cause(cause, account.count_of(kata, len(causes)) if cause is causes[0] else "", longest)
+        _cause(cause, account.count_above_reasons(kata, len(causes)) if cause is causes[0] else "", longest)
         for cause in causes
     ]
     if not blocks:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.formats import Detail, Document, account
-from grader.formats.account import WIDEST_NAME
+from grader.formats.account import WIDEST_NAME, FailureShown
 from grader.report import CheckReport, KataReport, Place, Report
 from grader.texts.bounds import legible, legible_kata
 from grader.texts.escaping import one_line, quoted, without_commands
 from grader.texts.points import points
-from grader.texts.wrapping import code_lines, words
+from grader.texts.wrapping import code_lines, for_prompt, words
 
 MOST_ROWS = 120  # the most rows of a counterexample in full
 MOST_KINDS = 6  # the most lines about values that a call does not hold
 MOST_CAUSES = 3  # the causes that a report shows, unless it is full
-MOST_REPORT_LINES = 30  # lines of a report, unless it is full
-FITS = 23  # lines of a report beside which a drawing has room
+FEWEST_LINES, MOST_LINES = 22, 30  # of a report that is not full: what 24 rows show with a prompt; at most
+PLACE_LINES = 5  # of a place that a search may still find
 NO_SNIPPET = "# No failing call can be written as short code that runs beside your file."
 NO_BREAK = "\xa0"
 FEW_PRINTED = 4  # the last lines of the output that it shows
@@ -42,7 +42,7 @@ class Paint:
 class View:
     """How a report is shown: in how many columns, with colour or not, in ASCII or not, in which detail, and
     with everything that the code printed or with the end of it, with or without the next commands, with or
-    without links on paths."""
+    without links on paths, and in how many lines unless it is full."""
 
     width: int = 80
     colour: bool = False
@@ -51,6 +51,7 @@ class View:
     shows_output: bool = False
     offers_commands: bool = True
     links: bool = False
+    lines: int = FEWEST_LINES
 
     @property
     def paint(self) -> Paint:
@@ -85,7 +86,8 @@ def _kata(kata: KataReport, view: View) -> list[str]:
         return _snippet([*(cause.first for cause in account.causes(kata)), *failed])  # the one that is shown
     if failed and view.detail == "normal":
         head = _headline if kata.status == "passed" else _score
-        return [head(kata, view), *_parts(kata, view), *_failed(kata, view)]
+        above = [*head(kata, view).splitlines(), *_parts(kata, view)]
+        return [*above, *_failed(kata, view, view.lines - len(above))]
     lines = [_headline(kata, view)]
     if view.detail == "brief":
         return lines
@@ -94,82 +96,111 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     lines += _parts(kata, view)
     if view.detail == "full":
         lines += [line for check in kata.checks for line in _listed(check, view)]
-    lines += search_lines(kata, view)
+    lines += _search_lines(kata, view)
     lines += _notes(kata, view)
     if kata.cost and (view.detail == "full" or kata.cost.is_noticeable):
         lines += _labelled("cost", account.cost_of(kata), view)
     is_shown = any(check.printed for check in failed)
     if kata.output and (view.shows_output or (failed and not is_shown)):
-        shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
-        lines += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
+        lines += _output(kata, view)
     if failed and view.offers_commands:
-        lines += ["", *_commands(kata, view)]
+        lines += ["", *command_lines(kata, view)]
     return lines
 
 
-def _failed(kata: KataReport, view: View) -> list[str]:
-    """Return what is wrong, a call that shows it and the line, and the commands that lead on."""
+def _failed(kata: KataReport, view: View, room: int) -> list[str]:
+    """Return what is wrong, a call that shows it, the line, and the commands that lead on, in at most `room`
+    lines where that is possible. The commands take room where others are offered in their place too."""
     told = account.told(kata)
     check = told.check
-    count = [] if kata.status == "passed" else [f"  {told.count}"]  # which the headline says
+    above, below = _words(kata, told, view), _after_call(kata, told, view)
+    calls = _calls(check, kata.name, view) if told.shows_call else [[]]
+    came = _came(check, view) if told.shows_values else []
+    end = ["", *_paragraph(told.guess, view)] if told.guess else []
+    end += _notes(kata, view)
+    commands = ["", *command_lines(kata, view)]
+    left = room - len(above) - len(came) - len(below) - len(end) - len(commands)
+    ways = [(call, others) for call in calls for others in _other_reasons(told.others, view)]
+    fitting = (way for way in ways if len(way[0]) + len(way[1]) <= left)
+    call, others = next(fitting, ways[-1])
+    drawn = _drawing(check, view) if told.shows_values else []
+    if drawn and len(drawn) - len(came) <= left - len(call) - len(others):
+        came = drawn
+    return [*above, *call, *came, *below, *others, *end, *(commands if view.offers_commands else [])]
+
+
+def _words(kata: KataReport, told: FailureShown, view: View) -> list[str]:
+    """Return what is wrong in words, how many checks fail, and what fails in the call below."""
+    count = [] if kata.status == "passed" else _paragraph(told.count, view)  # which the headline says
     if told.claim:
-        lines = [*_paragraph(told.words, view), "", *count, _marked(told.claim, check, view)]
-    else:
-        rule = _paragraph(told.rule, view) if told.rule else []
-        lines = [_marked(told.words, check, view), *rule, "", *count]
-    call = _call(check, kata.name, view) if told.shows_call else []
-    after = [line for place in told.places for line in _place(place, view)]
+        return [*_paragraph(told.words, view), "", *count, *_marked(told.claim, told.check, view)]
+    rule = _paragraph(told.rule, view) if told.rule else []
+    return [*_marked(told.words, told.check, view), *rule, "", *count]
+
+
+def _after_call(kata: KataReport, told: FailureShown, view: View) -> list[str]:
+    """Return what stands below a failing call: the line in the submission, and what was printed."""
+    check = told.check
+    lines = [line for place in told.places for line in _place(place, view)]
     if not account.named(check) or told.words != account.repair_text(kata):
-        after += [] if told.places and not check.place else search_lines(kata, view)
-    after += _printed(check, view)
+        lines += [] if told.places and not check.place else _search_lines(kata, view)
+    lines += _printed(check, view)
     explained = bool(account.named(check)) or check.status == "error"  # then warnings tell nothing new
     output = kata.output if view.shows_output or not explained else ""
     if output and (view.shows_output or not check.printed):
-        shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
-        after += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
-    after += _other_reasons(told.others, view)
-    after += ["", *_paragraph(told.guess, view)] if told.guess else []
-    after += _notes(kata, view)
-    after += ["", *_commands(kata, view)] if view.offers_commands else []
-    if len(lines) + len(call) + len(after) > MOST_REPORT_LINES - 2:
-        call = _call(account.in_short(check), kata.name, view) if told.shows_call else []
-    room = FITS - 1 - len(lines) - len(call) - len(after)
-    return [*lines, *call, *(_came(check, view, room) if told.shows_values else []), *after]
+        lines += _output(kata, view)
+    return lines
 
 
-def _came(check: CheckReport, view: View, room: int) -> list[str]:
-    """Return what came and what is expected: drawn if there is room, else where they first differ."""
-    drawn = _drawing(check, view)
-    if drawn and len(drawn) <= room:
-        return drawn
+def _output(kata: KataReport, view: View) -> list[str]:
+    """Return what the code printed, or the end of it."""
+    shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
+    return ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
+
+
+def _came(check: CheckReport, view: View) -> list[str]:
+    """Return what came and what is expected as text: where they first differ, or both."""
     if check.came:
-        return [view.paint(line, BOLD) for line in code_lines(f"# {check.came}", view.width, " " * 4)]
+        return [view.paint(line, BOLD) for line in code_lines(f"# {check.came}", view.width)]
     return _texts(check, view)
 
 
-def _call(check: CheckReport, kata: str, view: View) -> list[str]:
-    """Return a failing call as code, and what the values are that it does not hold, and what prints them;
-    without a call the case."""
+def _calls(check: CheckReport, kata: str, view: View) -> list[list[str]]:
+    """Return three ways to show a failing call, the longest first: as code; without its values, but with what
+    they are; the call alone. Without a call the case is shown."""
     if not check.call:
-        return _counterexample(check.counterexample or {}, view)[:MOST_KINDS]
-    lines = code_lines(check.call or "", view.width, " " * 4)
-    given = [f"# {text}"[: view.width - 4] for text in account.kinds(check)]
-    told = [] if account.is_whole(check) else words(account.not_whole(check, kata), view.width, "    # ")
-    return [*lines, *(f"    {line}" for line in given[:MOST_KINDS]), *told]
+        return [_counterexample(check.counterexample or {}, view)[:MOST_KINDS]]
+    short = account.in_short(check)
+    return [
+        _call(one, kata, kinds, view) for one, kinds in ((check, MOST_KINDS), (short, MOST_KINDS), (short, 0))
+    ]
 
 
-def _other_reasons(others: Sequence[str], view: View) -> list[str]:
-    """Return what is said of each of the next reasons, and how many more there are."""
-    shown = others[: MOST_CAUSES - 1]
-    texts = (words(one_line(text), view.width - 4) for text in shown)
-    marks = (f"  {view.paint('✗', RED)} ", " " * 4)
-    lines = [f"{marks[at > 0]}{line}" for text in texts for at, line in enumerate(text)]
-    left = len(others) - len(shown)
-    lines += [f"  … and {left} more {'reason' if left == 1 else 'reasons'}"] if left else []
-    return ["", *lines] if lines else []
+def _call(check: CheckReport, kata: str, most_kinds: int, view: View) -> list[str]:
+    """Return a call as code at the margin, which Python's prompt takes as it stands; then what the values are
+    that it does not hold, and what prints them."""
+    lines = code_lines(for_prompt(check.call or ""), view.width)
+    given = [f"# {text}"[: view.width] for text in account.kinds(check)]
+    told = [] if account.is_whole(check) else words(account.not_whole(check, kata), view.width, "# ")
+    return [*lines, *given[:most_kinds], *told]
 
 
-def _commands(kata: KataReport, view: View) -> list[str]:
+def _other_reasons(others: Sequence[str], view: View) -> list[list[str]]:
+    """Return three ways to tell of the other reasons, the longest first: the next ones in full, each in its
+    first sentence, or how many there are."""
+    if not others:
+        return [[]]
+    in_full = others[: MOST_CAUSES - 1]
+    in_brief = [account.first_sentence(text) for text in in_full]
+    return [["", *_reasons(shown, len(others) - len(shown), view)] for shown in (in_full, in_brief, ())]
+
+
+def _reasons(shown: Sequence[str], left: int, view: View) -> list[str]:
+    lines = [line for text in shown for line in _with_mark(one_line(text), ("✗", RED), view)]
+    return [*lines, f"  … and {left} more {'reason' if left == 1 else 'reasons'}"] if left else lines
+
+
+def command_lines(kata: KataReport, view: View = DEFAULT) -> list[str]:
     """Return the commands that lead on from a report of a kata that fails."""
     hint, call, full = (command.format(kata.name) for command in account.COMMANDS.values())
     options = [f"{call} (this call)"] if any(check.snippet for check in account.wrong(kata)) else []
@@ -185,7 +216,7 @@ def _snippet(failed: list[CheckReport]) -> list[str]:
     if found is None:
         return [NO_SNIPPET] if failed else []
     came = f"# {found.came}" if found.came else f"# expected: {found.expected}" if found.expected else ""
-    return [*found.snippet.splitlines(), came or f"# {account.fails(found)}"]
+    return [*for_prompt(found.snippet).splitlines(), came or f"# {account.fails(found)}"]
 
 
 def _score(kata: KataReport, view: View) -> str:
@@ -220,16 +251,19 @@ def _parts(kata: KataReport, view: View) -> list[str]:
     return text.splitlines()
 
 
-def _marked(text: str, check: CheckReport, view: View) -> str:
+def _marked(text: str, check: CheckReport, view: View) -> list[str]:
     """Return a text after the mark of a check."""
-    mark, code = MARKS.get(check.status, ("✗", RED))
+    return _with_mark(text, MARKS.get(check.status, ("✗", RED)), view)
+
+
+def _with_mark(text: str, mark: tuple[str, str], view: View) -> list[str]:
     first, *others = words(text, view.width - 4) or [""]
-    return "\n".join([f"  {view.paint(mark, code)} {first}", *(f"    {line}" for line in others)])
+    return [f"  {view.paint(*mark)} {first}", *(f"    {line}" for line in others)]
 
 
 def _facts(check: CheckReport, view: View) -> list[str]:
     """Return the failing call, the line that raised, the arguments and both values."""
-    lines = code_lines(check.call or "", view.width, " " * 4)
+    lines = code_lines(for_prompt(check.call or ""), view.width)
     if values := account.values(check):
         lines += _counterexample(values, view)
     lines += _source_line(check, view)
@@ -269,7 +303,17 @@ def _painted(lines: list[str], view: View) -> list[str]:
     ]
 
 
-def search_lines(kata: KataReport, view: View = DEFAULT) -> list[str]:
+def render_found(before: KataReport, kata: KataReport, view: View = DEFAULT) -> str:
+    """Return what a search has found since a report was shown: mistakes, and places with their lines; "" if
+    it has found nothing."""
+    kata, told = legible_kata(kata), {account.named(check) for check in account.wrong(before)}
+    names = dict.fromkeys(account.named(check) for check in account.wrong(kata))
+    named = [line for text in names if text not in told for line in ("", *_paragraph(text, view))]
+    text = without_commands("\n".join([*named, *_search_lines(kata, view)]))
+    return in_ascii(text) if view.ascii_only else text
+
+
+def _search_lines(kata: KataReport, view: View) -> list[str]:
     """Return the places that a search has found, with their lines."""
     lines = ["", *_paragraph(account.repair_text(kata), view)] if kata.repairs else []
     for repair in kata.repairs:
@@ -319,7 +363,7 @@ def _notes(kata: KataReport, view: View) -> list[str]:
 def _listed(check: CheckReport, view: View) -> list[str]:
     """Return one check of a full report."""
     score = f"{points(check.score)} / {points(check.max_score)}"
-    *first, last = _marked(account.fails(check) or check.title, check, view).split("\n")
+    *first, last = _marked(account.fails(check) or check.title, check, view)
     room = view.width - len(score) - 2
     fits = len(last) <= room + 9 * view.colour
     lines = [*first, f"{last}  {score}"] if fits else [*first, last, f"{'':4}{score}"]

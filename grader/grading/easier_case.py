@@ -17,15 +17,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from grader.answer_keys.answers import Case
 from grader.cases.oracle import Oracle
+from grader.cases.relations import CaseRelations, KnownRelations
 from grader.checks.runner import Failure, fails_alike
-from grader.grading.case_relations import CaseRelations
 from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, in_leaves, leaves, to_numpy
 from grader.values.comparison import Tolerance, first_difference
@@ -80,16 +80,14 @@ class EasierCases:
     bank: Sequence[Case] = ()
     left: int = MOST_TRIES
     found: dict[int, Arguments] = field(default_factory=dict)
-    _relations: dict[frozenset[tuple[str, bool | None]], CaseRelations] = field(default_factory=dict)
+
+    @cached_property
+    def _relations(self) -> KnownRelations:
+        return KnownRelations([case.arguments for case in self.bank])
 
     def relations(self, arguments: Arguments) -> CaseRelations:
-        """Return what holds of all cases of the bank whose flags are those of the arguments: a statement may
-        allow sizes for one flag that it does not allow for another."""
-        flags = _flags(arguments)
-        if flags not in self._relations:
-            alike = (case.arguments for case in self.bank if flags <= _flags(case.arguments))
-            self._relations[flags] = CaseRelations(alike)
-        return self._relations[flags]
+        """Return what holds of all cases of the bank whose flags are those of the arguments."""
+        return self._relations.of(arguments)
 
     def failures(self, failure: Failure, retry: Retry) -> Iterator[Failure]:
         """Yield failures on new cases, each easier than the one before: first with seeded arrays, then with
@@ -151,13 +149,6 @@ def _nudged(rng: np.random.Generator, way: float, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value + noise.astype(value.dtype)
     return value + value.new_tensor(noise)
-
-
-def _flags(arguments: Arguments) -> frozenset[tuple[str, bool | None]]:
-    """Return the arguments that are True, False or None, with their names."""
-    return frozenset(
-        (name, value) for name, value in arguments.items() if value is None or type(value) is bool
-    )
 
 
 def _corner(kata: Kata, arguments: Arguments) -> str | None:

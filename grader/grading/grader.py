@@ -33,8 +33,8 @@ from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission, first_use, parse, shortcut_in
 from grader.grading.easier_case import MOST_TRIES, EasierCases, Retry
 from grader.grading.missing_return import MissingReturn, missing_return, reported_once
+from grader.grading.parameters import Signatures, signatures_of
 from grader.grading.report_builder import QuotedAnswer, Told, as_check, as_repair, in_torch, shown
-from grader.grading.snippet import Signatures, signatures_of
 from grader.grading.submission_run import JudgedSubmission, WorkerReader, judge_submission
 from grader.kata import Kata, Library, hundredths
 from grader.processes.limits import JudgingStopped, limited
@@ -79,6 +79,11 @@ class Graded:
     report: KataReport
     isolation: Isolation | None = None
     unexplained: Unexplained | None = None
+
+    @property
+    def is_searched(self) -> bool:
+        """True if `locate` searches for the place of the mistake."""
+        return self.unexplained is not None
 
     def locate(self, options: SearchOptions) -> Located:
         """Search for the place of the mistake, and return the report with the places that are found. An error

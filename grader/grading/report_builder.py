@@ -14,14 +14,9 @@ from grader.checks.points import Earned, points_of_check
 from grader.checks.runner import CheckResult, Failure, fails_alike, smallest
 from grader.course.torch_words import shape_in_torch, text_in_torch
 from grader.grading.easier_case import is_extreme
-from grader.grading.snippet import (
-    Script,
-    Signatures,
-    place_in,
-    script_of,
-    signatures_of,
-    with_parameters,
-)
+from grader.grading.parameters import Signatures, signatures_of, with_parameters
+from grader.grading.place_of_difference import place_in
+from grader.grading.snippet import Script, script_of
 from grader.kata import Kata
 from grader.report import (
     CheckReport,
@@ -237,7 +232,7 @@ def _came(failure: Failure, difference: Difference) -> str:
 
 def _counterexample(failure: Failure, script: Script | None, kata: Kata) -> dict[str, str] | None:
     """Return the variables of the calls that the report shows; the case if nothing was called."""
-    if shown := kata.kind.counterexample(failure.case.arguments):
+    if (shown := kata.kind.counterexample(failure.case.arguments)) is not None:
         return shown
     if script is None:
         return _show_values(failure.case.arguments, kata.axes)

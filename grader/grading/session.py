@@ -28,12 +28,15 @@ from grader.course.submission import (
 )
 from grader.grading.grader import Graded, Grader, isolation_of
 from grader.grading.submission_run import CUDA_SECONDS
+from grader.installing import install_command
 from grader.kata import KataError
 from grader.report import Isolation, KataReport
 from grader.texts.bounds import bounded
 from grader.worker.client import CALL_SECONDS, START_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.fork_server import WorkerFactories, WorkerFactory
 from grader.worker.protocol.channel import Flooded
+
+TORCH = "torch==2.13.0"
 
 
 class LibraryMissing(Exception):
@@ -66,7 +69,7 @@ def require_library(infos: list[KataInfo], device: str) -> None:
 def require_installed(what: KataInfo | Submission) -> None:
     """Raise LibraryMissing if a kata or a submission needs PyTorch and it is not installed."""
     if lacks_library(what):
-        raise LibraryMissing(_what_to_install(what))
+        raise LibraryMissing(what_to_install(what))
 
 
 def lacks_library(what: KataInfo | Submission) -> bool:
@@ -74,9 +77,10 @@ def lacks_library(what: KataInfo | Submission) -> bool:
     return what.library == "torch" and importlib.util.find_spec("torch") is None
 
 
-def _what_to_install(what: KataInfo | Submission) -> str:
+def what_to_install(what: KataInfo | Submission) -> str:
+    """Return why a kata or a submission cannot be graded, and what to install."""
     why = f"`{what.name}` is a PyTorch kata" if isinstance(what, KataInfo) else f"{what.label} imports torch"
-    return f"{why}, and PyTorch is not installed: pip install torch==2.13.0"
+    return f"{why}, and PyTorch is not installed: {install_command(TORCH)}"
 
 
 def has_cuda() -> bool:
@@ -93,13 +97,15 @@ def has_cuda() -> bool:
 @dataclass(frozen=True)
 class GraderSettings:
     """The device and the isolation of the workers, the answer key that is used instead of solutions, with
-    the secret that decrypts it, and the seed of the cases where there is no key."""
+    the secret that decrypts it, the seed of the cases where there is no key, and whether the workers run in
+    this process, as in a browser, which has no others."""
 
     device: str = "cpu"
     isolation: str = "best"
     key: Path | None = None
     secret: Path | None = None
     seed: int = SEED
+    in_own_process: bool = False
 
 
 DEFAULTS = GraderSettings()
@@ -115,7 +121,7 @@ def open_grader(
     read. Pass `workers="spawn"` if this process has read one already or has threads. Raises
     IsolationMissing, KeyUnusable."""
     libraries = {info.library for info in infos if not lacks_library(info)} or {"numpy"}
-    source = WorkerFactories(libraries, workers or os.environ.get("DOJO_WORKERS", ""), settings.isolation)
+    source = _factories(libraries, workers, settings)
     try:
         if settings.isolation == "required":
             _require_isolation(source[min(libraries)], settings.device)
@@ -124,6 +130,14 @@ def open_grader(
         source.close()
         raise
     return Grader(course, source, settings.device, settings.seed, keyring), source
+
+
+def _factories(libraries: set[str], workers: str, settings: GraderSettings) -> WorkerFactories:
+    if settings.in_own_process:
+        from grader.worker.own_process import OwnFactories  # whoever has processes does without it
+
+        return OwnFactories()
+    return WorkerFactories(libraries, workers or os.environ.get("DOJO_WORKERS", ""), settings.isolation)
 
 
 def _require_isolation(source: WorkerFactory, device: str) -> None:
@@ -175,14 +189,14 @@ def grade_read(
 ) -> Graded:
     """Grade the submission that `read` returns; `read` may raise SubmissionRejected. Raises Outdated."""
     if lacks_library(info):
-        return Graded(info.unjudged("error", _what_to_install(info)))
+        return Graded(info.unjudged("error", what_to_install(info)))
     try:
         submission = read()
         if not submission.begun:
             message = f"Not started yet: open {submission.label}, read its docstring, {info.kind.task}."
             return Graded(info.unjudged("not_started", message))
         if lacks_library(submission):
-            return Graded(info.unjudged("error", _what_to_install(submission)))
+            return Graded(info.unjudged("error", what_to_install(submission)))
         return grader.grade(submission, is_outdated)
     except SubmissionRejected as refused:
         unread = isinstance(refused, Unreadable)
@@ -219,15 +233,17 @@ class Session:
         if text is not None and text != _lines_of(path):
             is_own = False
         if is_own and graded.report.checks and digest == file_digest(info, path):
-            self._remember(info, path, graded.report, digest)
+            self._remember(info, path, graded.report, digest, is_typed=text is not None)
         return graded
 
-    def _remember(self, info: KataInfo, path: Path, report: KataReport, digest: str) -> None:
+    def _remember(
+        self, info: KataInfo, path: Path, report: KataReport, digest: str, *, is_typed: bool
+    ) -> None:
         known = self.state.kata(info.name)
         if report.score and report.score >= known.best:
             # without a known score, the one that is kept may be better
             self.versions.keep(BEST_COPIES, info, path, keeps_old=not known.digest)
-        self.state.record(report, digest)
+        self.state.record(report, digest, is_typed=is_typed)
 
     def _grade(
         self, info: KataInfo, path: Path, is_outdated: Callable[[], bool], text: str | None = None

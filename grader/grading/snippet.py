@@ -9,22 +9,24 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, cast
 
 import numpy as np
 
-from grader.checks.runner import Failure, shares_memory
+from grader.checks.runner import Failure
+from grader.grading.parameters import Signatures, classes_of, named_arguments, signatures_of
+from grader.grading.place_of_difference import gradient_of, item_of, paths
 from grader.grading.values_as_code import MOST_ENTRIES, NotCode, code_of
+from grader.texts.phrases import counted
 from grader.values.arrays import leaves, to_numpy
-from grader.values.comparison import Difference
 from grader.values.exchange import AS_IT_IS, ArrayExchange
-from grader.values.formatting import counted, describe, describe_type, show
 from grader.values.seeded import expression_of, seed_of, seeded
 from grader.worker.calls import Call
 from grader.worker.protocol.codec import Handle
+from grader.worker.protocol.outlines import ArrayOutline
 from grader.worker.proxies import OPERATORS, RemoteObject
 
 IMPORTS = {
@@ -32,6 +34,7 @@ IMPORTS = {
     "torch.": "import torch",
     "with suppress(": "from contextlib import suppress",
     "Ranks(": "from grader.ranks import Ranks",
+    "DeviceArray": "from grader.kernels import DeviceArray",
 }
 MOST_CODE = 100_000  # characters; a call without code counts as so long
 MOST_LINES = 8  # calls that a report shows
@@ -42,12 +45,7 @@ ROW = 72  # characters
 MANY = 4  # arrays in one value, from which on what makes them gets a short name
 BRIEF = 40  # the most characters of an argument that is written into the call
 LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
-ITEM = re.compile(r"\[(\d+)\]")  # at the start of where two lists differ
-TRAILING = re.compile(r"(?:\[[^][]*\])*$")  # the brackets at the end of a path
 OWN = "  # the grader's own"
-LOADED = "weights"  # the argument of `load_state_dict`
-#: Checks that compare two answers to one call, so that the calls before it belong to the failure. So they do
-#: where a law holds results.
 #: The gradient of the grader's projection, as `instrumentation.with_gradients` makes it.
 GRADIENT = """result = {call}
 weights_of_result = torch.randn(
@@ -59,7 +57,6 @@ FUNCTION = """
 def {name}(*given):  # answers what the grader's function answered
     return {name}_answers[repr([x.tolist() if hasattr(x, "tolist") else x for x in given])]
 """
-Signatures = dict[str, list[str]]  # the parameters of functions and classes, and of methods as `Class.method`
 #: What a report leaves out of code, because it goes without saying.
 OBVIOUS = re.compile(r"(?<!\[\]), dtype=(?:np\.(?:float64|int64|bool)|torch\.(?:float32|int64|bool))\b")
 #: An array as code: what makes it, its entries, and the rest.
@@ -153,85 +150,9 @@ def script_of(
     calls = failure.history if any(call is last for call in failure.history) else failure.trace
     at = next(index for index, call in enumerate(calls) if call is last)
     keeps_all = of_state or last.options.hold
-    key, item = _gradient_key(failure, last), item_of(failure, last)
+    key, item = gradient_of(failure, last), item_of(failure, last)
     writer = _CallWriter(_needed(calls[: at + 1], keeps_all=keeps_all), names, key, exchange, item)
     return writer.script(module)
-
-
-def item_of(failure: Failure, call: Call) -> int | None:
-    """Return the index of the item that differs if a call returns a list; else None."""
-    where = failure.difference.where.removeprefix("result") if failure.difference else ""
-    found = ITEM.match(where) if type(call.value) in (list, tuple) else None
-    return int(found[1]) if found and int(found[1]) < len(call.value) else None
-
-
-def place_in(call: Call, found: Difference) -> str | None:
-    """Return where in what a call returned the first unequal entry is, as code after the name of the result;
-    None if it is none of the entries that the call returned, but made of them, or may be several."""
-    if found.arrays is not None:
-        _, have, wrong = found.arrays
-        at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape)) if wrong.ndim else ()
-        for path, leaf in _paths(call.value):
-            array = to_numpy(leaf) if hasattr(leaf, "shape") else None
-            index = _index_of(have, at, array) if array is not None else None
-            if index is not None:
-                return f"{path}{index or ''}"
-    path = TRAILING.search(found.where)[0]  # type: ignore[index]  # it finds no brackets too
-    keys: list[Any] = list(call.value) if isinstance(call.value, dict) else []
-    keys = list(range(len(call.value))) if isinstance(call.value, list | tuple) else keys
-    places = (path, *(f"[{key!r}]{path}" for key in keys))
-    fitting = [place for place in places if _is_at(call.value, place, found)]
-    return fitting[0] if len(fitting) == 1 else None
-
-
-def _index_of(have: Any, at: tuple[int, ...], array: Any) -> list[int] | None:
-    """Return the index by which an array has the entry in its memory that another has at `at`; else None."""
-    if have.dtype != array.dtype or not np.may_share_memory(have, array):
-        return None
-    start, first = (each.__array_interface__["data"][0] for each in (have, array))
-    address = start + sum(i * step for i, step in zip(at, have.strides, strict=True)) - first
-    offsets = np.zeros(array.shape, dtype=np.int64)
-    for axis, (length, step) in enumerate(zip(array.shape, array.strides, strict=True)):
-        offsets += (np.arange(length) * step).reshape(-1, *(1,) * (array.ndim - axis - 1))
-    places = np.argwhere(offsets == address)
-    return places[0].tolist() if len(places) else None
-
-
-def _is_at(value: Any, path: str, found: Difference) -> bool:
-    """Return whether an entry of a result is the one that was compared."""
-    try:
-        for keys in re.findall(r"\[([^]]+)\]", path):
-            key = ast.literal_eval(f"({keys},)")
-            value = value[key] if hasattr(value, "shape") else value[key[0]]
-    except (ValueError, SyntaxError, LookupError, TypeError):
-        return False
-    if found.arrays is None:
-        texts = {show(value), describe(value), describe_type(value), f"{describe(value)}: {show(value)}"}
-        texts |= {counted(len(value), "item")} if isinstance(value, list | tuple) else set()
-        return found.got in texts
-    have, number = found.arrays[1], to_numpy(value)
-    at = np.unravel_index(int(np.argmax(found.arrays[2])), have.shape) if have.ndim else ()
-    return number is not None and not number.ndim and bool(np.isclose(number, have[at], equal_nan=True))
-
-
-def with_parameters(message: str, failure: Failure, names: Signatures) -> str:
-    """Return the message with the names of parameters in place of `argument 1 of attend`."""
-    classes = _classes(failure.history)
-    for call in failure.trace:
-        for index, (name, _) in enumerate(_parameters(call, names, classes)):
-            if name != UNNAMED:
-                message = message.replace(f"argument {index + 1} of {call.name}", name)
-    return message
-
-
-UNNAMED = "value"
-
-
-def _gradient_key(failure: Failure, call: Call) -> str:
-    """Return the argument or the parameter whose gradient differs; empty if no gradient does."""
-    arrays = failure.difference.arrays if failure.difference else None
-    found = (call.gradients or {}).items() if arrays else ()
-    return next((key for key, value in found if arrays and shares_memory(value, arrays[1])), "")
 
 
 def _needed(calls: Sequence[Call], *, keeps_all: bool) -> list[Call]:
@@ -260,23 +181,6 @@ def _key(value: Any) -> tuple[str, int] | None:
     if isinstance(value, Handle):
         return "object", value.id
     return ("array", id(value)) if hasattr(value, "shape") else None
-
-
-def signatures_of(source: str) -> Signatures:
-    """Return the names of the parameters of every function and class at the top of a source text; none if it
-    is not Python, as the file in place of a stub may be."""
-    found: Signatures = {}
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return found
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            found[node.name] = _names(node)
-        for method in node.body if isinstance(node, ast.ClassDef) else ():
-            if isinstance(node, ast.ClassDef) and isinstance(method, ast.FunctionDef):
-                found[f"{node.name}.{method.name}"] = _names(method)[1:]
-    return found
 
 
 def pruned(source: str, names: set[str]) -> str:
@@ -312,27 +216,6 @@ def _made_by(node: ast.stmt) -> set[str]:
     return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
-def _names(node: ast.FunctionDef) -> list[str]:
-    return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-
-
-def _classes(calls: Iterable[Call]) -> dict[int, str]:
-    """Return the name of the class of every object that a call has made."""
-    made = ((call, call.value) for call in calls if isinstance(call.value, Handle))
-    return {value.id: value.type_name if call.target else call.name for call, value in made}
-
-
-def _parameters(call: Call, signatures: Signatures, classes: dict[int, str]) -> list[tuple[str, Any]]:
-    """Return the arguments of a call, each with the name of its parameter."""
-    key = call.name if call.target is None else f"{classes.get(call.target.id, '')}.{call.name}"
-    own = {"__call__": "forward"}.get(call.name, "__init__" if call.target is None else call.name)
-    names = signatures.get(key) or signatures.get(f"{key.partition('.')[0]}.{own}", [])
-    if call.name == "load_state_dict":
-        names = [LOADED]
-    unnamed = [UNNAMED] * (len(call.args) - len(names))
-    return [*zip([*names, *unnamed], call.args, strict=False), *call.kwargs.items()]
-
-
 @dataclass
 class _CallWriter:
     """Writes calls as code, the last of them printed."""
@@ -351,7 +234,7 @@ class _CallWriter:
         sources = self._sources()
         for source in sources:
             self.signatures = {**signatures_of(source), **self.signatures}
-        self.classes = _classes(self.calls)
+        self.classes = classes_of(self.calls)
         self.taken = {
             "np",
             "torch",
@@ -437,6 +320,11 @@ class _CallWriter:
     def _short_definition(self, name: str, value: Any) -> str:
         if callable(value) and not hasattr(value, "shape"):
             return self._function(name, value) if as_code(value)[0] else f"{name} = {self._table(value)}"
+        if isinstance(value, ArrayOutline):
+            code = _shortened(self._on_device(value))
+            if len(code) > MOST_OF_ONE:
+                raise NotCode
+            return f"{name} = {code}"
         total = sum(int(np.prod(leaf.shape)) for leaf in leaves(value) if hasattr(leaf, "shape"))
         code = _shortened(code_of(value, self.exchange, is_whole=total <= MOST_NUMBERS))
         if len(code) > MOST_OF_ONE and any(map(_is_long, leaves(value))):
@@ -454,6 +342,15 @@ class _CallWriter:
         text, parts = as_code(function)
         names = {part: self.contents[part, _content(value)] for part, value in parts.items()}
         return text.format(name=name, **names)
+
+    def _on_device(self, array: ArrayOutline) -> str:
+        """Return what makes an array on a device."""
+        more = f", {array.type_name!r}" if array.type_name == "bfloat16" and array.given is not None else ""
+        if not array.is_contiguous():
+            more += f", strides={array.strides}"
+        if array.given is None:
+            return f"DeviceArray.empty({array.shape}, {array.type_name!r}, {array.name!r}{more})"
+        return f"DeviceArray({code_of(array.given, self.exchange)}, {array.name!r}{more})"
 
     def _table(self, function: Any) -> str:
         """Return a function that looks its answers up by the arguments, as text. Raises NotCode."""
@@ -489,10 +386,14 @@ class _CallWriter:
             return []
         if call.options.measure != "gradients":
             item = "" if self.item is None else f"[{self.item}]"
+            arrays = {name: one for name, one in self.values.items() if isinstance(one, ArrayOutline)}
+            written = [name for name, array in arrays.items() if array.given is None]
+            if written and call.value is None:
+                return [last, *(f"print({name}.numpy())" for name in written)]
             return [self._in_its_mode(call, f"print({last}{item})")]
         if call.error:
             return [*self._recording(call), last]
-        given = _parameters(call, self.signatures, self.classes)
+        given = named_arguments(call, self.signatures, self.classes)
         keys = [f"args[{index}]" for index in range(len(call.args))] + list(call.kwargs)
         texts = dict(zip(keys, (self._argument(*argument) for argument in given), strict=True))
         if not self.gradient or not hasattr(call.value, "shape"):
@@ -508,7 +409,7 @@ class _CallWriter:
         """Return lines that make a call raise as it does where gradients of its arguments are recorded."""
         if not call.error or call.options.measure != "gradients":
             return []
-        given = dict(_parameters(call, self.signatures, self.classes))
+        given = dict(named_arguments(call, self.signatures, self.classes))
         floats = [name for name, value in given.items() if "float" in str(getattr(value, "dtype", ""))]
         return [f"{self._argument(name, given[name])}.requires_grad_()" for name in floats]
 
@@ -533,7 +434,7 @@ class _CallWriter:
             if call.target is not None:
                 made = self.classes.get(call.target.id, "object")
                 found.setdefault(("object", call.target.id), _last_word(made))
-            for name, value in _parameters(call, self.signatures, self.classes):
+            for name, value in named_arguments(call, self.signatures, self.classes):
                 for key in map(_key, leaves(value)):
                     if key:
                         found.setdefault(key, name)
@@ -561,7 +462,7 @@ class _CallWriter:
             self.known |= dict(zip(keys, names, strict=True))
             return f"{names[0]}," if isinstance(value, tuple) and len(names) == 1 else ", ".join(names)
         name = self._fresh("result")
-        self.known |= {_key(leaf): f"{name}{path}" for path, leaf in _paths(value) if _key(leaf)}
+        self.known |= {_key(leaf): f"{name}{path}" for path, leaf in paths(value) if _key(leaf)}
         return name
 
     def _fresh(self, wanted: str) -> str:
@@ -579,7 +480,7 @@ class _CallWriter:
             return f"{target}.{call.name}"
         if call.name == "__len__":
             return f"len({target})"
-        given = _parameters(call, self.signatures, self.classes)
+        given = named_arguments(call, self.signatures, self.classes)
         if turn := turn_of(call):
             every = [
                 ", ".join(f"{name!r}: {self._argument(name, value)}" for name, value in arguments.items())
@@ -632,6 +533,8 @@ class _CallWriter:
         return self.contents[content]
 
     def _definition(self, name: str, value: Any) -> str:
+        if isinstance(value, ArrayOutline):
+            return f"{name} = {self._on_device(value)}"
         if not callable(value) or hasattr(value, "shape"):
             return f"{name} = {code_of(value, self.exchange)}"
         if as_code(value)[0]:
@@ -736,16 +639,6 @@ def _repeated(line: str, times: int) -> str:
 def _last_word(name: str) -> str:
     """Return the last word of a class's name in small letters: `queue` of `RingQueue`."""
     return str((LAST_WORD.findall(name) or ["object"])[-1]).lower()
-
-
-def _paths(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of a tree, each with the code that selects it."""
-    if not isinstance(value, dict | list | tuple):
-        yield "", value
-        return
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        for path, leaf in _paths(item):
-            yield f"[{key!r}]{path}", leaf
 
 
 def _content(value: Any) -> Any:

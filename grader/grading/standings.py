@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +13,10 @@ from grader.course.files import from_here
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import SubmissionRejected, read, read_bytes
 from grader.formats import account
+from grader.grading.choice import choose
 from grader.report import KataReport
 from grader.texts.escaping import harmless
+from grader.texts.phrases import listed
 from grader.texts.points import points
 
 MOST_NAMES = 3  # checks that a line of changes names
@@ -24,9 +27,14 @@ def is_begun(info: KataInfo, path: Path) -> bool:
     """Return whether a kata's file differs from its stub; True if it cannot be parsed as Python."""
     label = shorten(path)
     try:
-        return read(info, read_bytes(path, label), label).touched
+        return _is_touched(info, read_bytes(path, label), label)
     except SubmissionRejected:
         return True
+
+
+@lru_cache(maxsize=256)  # files of a course; a page and an editor ask again and again
+def _is_touched(info: KataInfo, data: bytes, label: str) -> bool:
+    return read(info, data, label).touched
 
 
 class Standing(NamedTuple):
@@ -67,11 +75,6 @@ def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
     return Standing(info, "begun" if begun else "", state, changed=not same)
 
 
-def matches(info: KataInfo, part: str) -> bool:
-    """Return whether a kata's name, track or title contains `part`."""
-    return part.lower() in f"{info.name} {info.track} {info.title}".lower()
-
-
 def change(info: KataInfo, before: KataState, now: KataState) -> str:
     """Return what changed between two gradings of a kata in one line; "" if nothing did."""
     if not before.checks or not now.checks:
@@ -104,11 +107,21 @@ def _spoken(name: str) -> str:
     return harmless(name.replace("_", " "), one_line=True)  # the state may come from another repository
 
 
-def next_kata(found: list[Standing], name: str) -> KataInfo | None:
-    """Return the first kata after `name` that does not pass, else the first of all; None if all pass."""
-    places = {one.info.name: number for number, one in enumerate(found)}
-    at = places.get(name, -1) + 1
-    return next((one.info for one in [*found[at:], *found[:at]] if not one.has_passed), None)
+class NextKata(NamedTuple):
+    """The kata that comes next, and why, as a clause that follows "because"; empty if the order says so."""
+
+    info: KataInfo
+    reason: str
+
+
+def next_kata(course: Course, found: list[Standing], after: str = "") -> NextKata | None:
+    """Return which kata is chosen after `after`; None if all pass. What fits into a number of hours is in the
+    order of importance, which is kept."""
+    infos, known = {one.info.name: one.info for one in found}, {one.info.name: one.state for one in found}
+    begun = [one.info.name for one in found if one.mark == "begun"]
+    syllabus = replace(course.syllabus, has_fixed_order=True) if course.chosen else course.syllabus
+    chosen = choose(syllabus, list(infos), known, after, begun)
+    return NextKata(infos[chosen.name], chosen.reason) if chosen else None
 
 
 def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
@@ -128,15 +141,15 @@ def after_single_pass(course: Course, info: KataInfo) -> tuple[str, list[Path]]:
         katas = course.katas.values()
         found = [Standing(one, "", known.get(one.name, KataState()), changed=False) for one in katas]
         return after_pass(course, info, found), [course.stub(one) for one in katas]
-    at = [*declared].index(info.name)
-    following = next((name for name in [*declared][at:] if name in left and name != info.name), left[0])
-    one = read_kata_info(declared[following])
-    return _next(course, one), [course.stub(one)]
+    chosen = choose(course.syllabus, list(declared), known, info.name)
+    assert chosen is not None
+    one = read_kata_info(declared[chosen.name])
+    return _next(course, NextKata(one, chosen.reason)), [course.stub(one)]
 
 
 def next_line(course: Course, found: list[Standing], after: str = "") -> str:
     """Return which kata is next, by `next_kata`, or that all pass."""
-    following = next_kata(found, after)
+    following = next_kata(course, found, after)
     if following is None:
         last = f": this was the last one of {course.syllabus.title}" if after else ""
         return (
@@ -146,8 +159,19 @@ def next_line(course: Course, found: list[Standing], after: str = "") -> str:
     return _next(course, following)
 
 
-def _next(course: Course, info: KataInfo) -> str:
-    return f"Next: {info.name} ({info.title}), in {from_here(course.stub(info))}."
+def _next(course: Course, following: NextKata) -> str:
+    info = following.info
+    why = f", because {following.reason}" if following.reason else ""
+    return f"Next: {info.name} ({info.title}), in {from_here(course.stub(info))}{why}.{_lacking(info)}"
+
+
+def _lacking(info: KataInfo) -> str:
+    """Return that a kata cannot be graded before its library is installed, after a space; "" if it can."""
+    if info.library == "numpy":
+        return ""
+    from grader.grading.session import lacks_library, what_to_install  # it imports NumPy
+
+    return f" {what_to_install(info)}" if lacks_library(info) else ""
 
 
 def _done(track: list[Standing]) -> str:
@@ -156,12 +180,6 @@ def _done(track: list[Standing]) -> str:
     mended = listed(one.info.name for one in track if one.info.ships_wrong_code)
     parts = [f"{verb} {names}" for verb, names in (("built", built), ("repaired", mended)) if names]
     return f"All {len(track)} katas of {track[0].info.track} pass. You have {' and '.join(parts)}."
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as a part of a sentence: `a, b and c`."""
-    *first, last = [*names] or [""]
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def first_needed(course: Course, info: KataInfo) -> str:

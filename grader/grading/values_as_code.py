@@ -57,7 +57,7 @@ def _array(value: Any, strides: tuple[int, ...], turn: str, template: str) -> st
     long = [axis for axis in order if value.shape[axis] > 1]
     for place, axis in zip(long, sorted(long, key=lambda axis: -strides[axis]), strict=True):
         order[place] = axis
-    laid = value.transpose(*order) if isinstance(value, np.ndarray) else value.permute(*order)
+    laid = value.transpose(*order) if isinstance(value, np.ndarray) else value.permute(order)
     if 0 in value.shape:
         return f"{template.format('[]')}.reshape({tuple(value.shape)})"
     if not is_contiguous(laid):

@@ -40,6 +40,12 @@ def dtype_name(value: Any) -> str:
     return str(dtype).removeprefix("torch.") if dtype is not None else type(value).__name__
 
 
+def is_default_integer(have: str, due: str) -> bool:
+    """Return whether a dtype is NumPy's default for integers where another machine's is the one expected: in
+    a browser `np.arange(3)` is int32, and nothing tells it from one that was made int32."""
+    return due == "int64" and have == np.dtype(np.intp).name
+
+
 @functools.cache
 def _dtype_text(dtype: np.dtype[Any]) -> str:
     return str(dtype)  # cached, because this takes NumPy longer than comparing a small array

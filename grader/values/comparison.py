@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from grader.texts.bounds import cut_pair
+from grader.texts.phrases import counted
 from grader.values.arrays import dtype_name, float_dtype, largest, leaves, terms_of, to_numpy
-from grader.values.formatting import counted, describe, describe_type, show, show_pair
+from grader.values.formatting import describe, describe_type, show, show_pair
 from grader.worker.protocol.codec import TensorOutline
 
 Array = np.ndarray[Any, Any]

@@ -20,7 +20,9 @@ TYPE_WORDS: Mapping[type, str] = {
 
 
 def plain(value: Any) -> Any:
-    """Return a list or an array as a tuple, and a number of NumPy as Python's."""
+    """Return a list or an array as a tuple, and a number of NumPy as Python's, also in a dict."""
+    if type(value) is dict:
+        return {name: plain(item) for name, item in value.items()}
     if hasattr(type(value), "tolist"):  # a proxy would ask the worker for an attribute of its own
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -33,6 +35,9 @@ def agrees(expected: Any, answer: Any) -> bool:
     upper and lower case and in the spaces around them."""
     if _kind(expected) != _kind(answer):
         return False
+    if isinstance(expected, dict):
+        same = isinstance(answer, dict) and expected.keys() == answer.keys()
+        return same and all(agrees(expected[name], answer[name]) for name in expected)
     if isinstance(expected, tuple):
         return len(expected) == len(answer) and all(map(agrees, expected, answer))
     if isinstance(expected, float):

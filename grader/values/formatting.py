@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from grader.texts.phrases import counted
 from grader.worker.protocol.codec import TensorOutline
 
 MAX_DIGITS = 300  # digits of the longest integer that is written out
@@ -219,8 +220,3 @@ def describe_type(value: Any) -> str:
         return describe(value)
     name = getattr(value, "type_name", type(value).__name__)
     return f"an object of type {name}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return the number with the noun in the singular or the plural: `1 gap`, `2 gaps`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

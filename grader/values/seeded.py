@@ -80,7 +80,8 @@ def identity_of(value: Any, exchange: ArrayExchange = AS_IT_IS) -> str | None:
 
 
 def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    return np.random.default_rng(seed).standard_normal(shape).round(DIGITS)
+    drawn = np.random.default_rng(seed).standard_normal(shape).round(DIGITS)
+    return np.asarray(drawn)  # without axes NumPy draws a number
 
 
 @cache

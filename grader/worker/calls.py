@@ -23,7 +23,8 @@ class Call:
     calls of each function that was passed, by its id: the arguments and the result. A call of `build` has its
     `source`, a reading of an attribute is marked by `is_read`, a call whose answer counts for nothing by
     `is_aside`, one whose answer may be chosen by `is_free`, and one in which a passed function raised an
-    exception by `is_stopped`."""
+    exception by `is_stopped`. `on_device` has what the call has left in arrays of a device, and what it has
+    moved."""
 
     name: str
     args: list[Any]
@@ -42,6 +43,7 @@ class Call:
     is_aside: bool = False
     is_free: bool = False
     is_stopped: bool = False
+    on_device: dict[str, Any] = field(default_factory=dict)
 
 
 class Calls(NamedTuple):

@@ -19,10 +19,12 @@ from typing import TextIO, cast
 import numpy as np
 
 from grader.reading.answers import QUESTION, answered
+from grader.reading.lookups import QUESTIONS
 from grader.worker.child.main import Refusals, Worker
-from grader.worker.fork_server import WorkerFactory
+from grader.worker.fork_server import WorkerFactories, WorkerFactory
 from grader.worker.process import Process, Usage
 from grader.worker.protocol.channel import Channel, Output
+from grader.worker.reader import Reader
 
 #: Header and body of a message, and the nonce that its answer carries.
 Frame = tuple[bytes, bytearray, int]
@@ -37,9 +39,21 @@ class OwnFactory(WorkerFactory):
         return OwnProcess()
 
 
-def own_factories() -> dict[str, WorkerFactory]:
-    """Return the factory for answers in NumPy. Its workers hold nothing that must be closed."""
-    return {"numpy": OwnFactory("numpy")}
+class OwnFactories(WorkerFactories):
+    """The factory for answers in NumPy. There is none for another library."""
+
+    def __init__(self) -> None:
+        dict.__init__(self, numpy=OwnFactory("numpy"))
+
+    def __missing__(self, library: str) -> WorkerFactory:
+        raise KeyError(library)
+
+
+class OwnReader(Reader):
+    """Reads texts in this process: it answers what a reader is asked as well as what a worker is."""
+
+    def start(self) -> Process:
+        return OwnProcess()
 
 
 class OwnProcess(Process):
@@ -141,7 +155,7 @@ class _OwnWorker(Worker):
         """Answer one message."""
         if frame[0].startswith(QUESTION):
             header, body, nonce = frame
-            reply, source = answered(header, bytes(body))
+            reply, source = answered(header, bytes(body), questions=QUESTIONS)
             self.channel.send(reply, [source], nonce)
             return
         outcome, _ = self._answer(self._decoded(*frame))  # nothing looks whether it has meddled

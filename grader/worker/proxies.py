@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from grader.expect import SubmissionFailed
 from grader.worker.protocol.codec import Callback, Handle
+from grader.worker.protocol.outlines import ArrayOutline
 
 
 class Owner(Protocol):
@@ -99,6 +100,9 @@ def sent(value: Any, functions: list[Callable[..., Any]]) -> Any:
         return type(value)(sent(item, functions) for item in value)
     if type(value) is dict:
         return {key: sent(item, functions) for key, item in value.items()}
+    if isinstance(value, ArrayOutline):
+        functions.append(value.access)
+        return Callback(len(functions) - 1, value)
     if callable(value) and not hasattr(value, "shape"):
         functions.append(value)
         return Callback(len(functions) - 1)
@@ -106,10 +110,12 @@ def sent(value: Any, functions: list[Callable[..., Any]]) -> Any:
 
 
 def without_objects(value: Any) -> Any:
-    """Return the value with None in place of objects and functions, which have no bits to compare."""
+    """Return the value with None in place of objects, functions and arrays of a device, which have no bits to
+    compare."""
     if type(value) in (list, tuple):
         return [without_objects(item) for item in value]
     if type(value) is dict:
         return {key: without_objects(item) for key, item in value.items()}
-    stays = isinstance(value, Handle | RemoteObject) or (callable(value) and not hasattr(value, "shape"))
-    return None if stays else value
+    if isinstance(value, Handle | RemoteObject | ArrayOutline):
+        return None
+    return None if callable(value) and not hasattr(value, "shape") else value

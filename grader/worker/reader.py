@@ -14,10 +14,8 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
-
-import msgspec
+from dataclasses import dataclass, field, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from grader.processes import ending
 from grader.reading.source import Refused
@@ -31,32 +29,45 @@ SECONDS = 20.0  # of CPU time for one text, after which the child ends
 WALL_SECONDS = 200.0  # the same on the clock, on a busy machine or without a timer
 FIRST_NONCE = 1 << 40  # no call of a worker has such a number
 
-Name = Annotated[str, msgspec.Meta(max_length=2_000)]
-Line = Annotated[int, msgspec.Meta(ge=0, le=1 << 21)]
+LONGEST_NAME, LONGEST_DIGEST = 2_000, 64
+MOST_NAMES = 1_000
+LAST_LINE = 1 << 21
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Record:
     """What is known of an answer that is valid Python: the library that it is judged in; whether it is begun,
     and differs from the stub; the lines of its unwritten parts, from the first to the one after the last; its
     written answers; whether the diagnosis may work on it (`plain`); a digest of its code, which comments,
     layout and docstrings do not change; and its shape, if a stub was sent. The shape is empty for a source
-    that is nested too deeply."""
+    that is nested too deeply. Raises ValueError if a field is larger than that of any text."""
 
     library: str
     begun: bool
     touched: bool
-    unwritten: Annotated[dict[Name, tuple[Line, Line]], msgspec.Meta(max_length=1_000)] = {}
-    words: Annotated[dict[Name, str], msgspec.Meta(max_length=1_000)] = {}
+    unwritten: dict[str, tuple[int, int]] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
     plain: bool = False
-    code_digest: Annotated[str, msgspec.Meta(max_length=64)] = ""
-    shape: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    code_digest: str = ""
+    shape: str = ""
     tokens: int = 0
+
+    def __post_init__(self) -> None:
+        bounded = (
+            max(len(self.code_digest), len(self.shape)) <= LONGEST_DIGEST
+            and max(len(self.unwritten), len(self.words)) <= MOST_NAMES
+            and all(len(name) <= LONGEST_NAME for name in (*self.unwritten, *self.words))
+            and all(0 <= line <= LAST_LINE for lines in self.unwritten.values() for line in lines)
+        )
+        if not bounded:
+            raise ValueError("a field is too large")
 
 
 Found = TypeVar("Found")
 
 
-class Reply(msgspec.Struct, Generic[Found]):
+@dataclass(frozen=True)
+class Reply(Generic[Found]):
     """The header of an answer: the `answer`; or why the text is refused, the line in question, and whether
     that says nothing about the code; or what was `spent`."""
 
@@ -108,8 +119,8 @@ class Reader:
                     return self.ask(question, kind, data, **given)
                 raise _spent("time" if seconds >= SECONDS else "", given) from None
         try:
-            found = msgspec.json.decode(reply, type=Reply[kind])  # type: ignore[valid-type]
-        except msgspec.MsgspecError:
+            found = _decoded(reply, kind)
+        except ValueError:
             raise _spent("", given) from None
         if found.refused is not None:
             text, excerpt, unread = found.refused
@@ -143,6 +154,16 @@ class Reader:
         child, self.child, self._has_answered = self.child, None, False
         if child is not None and self.owner == os.getpid():
             child.kill()
+
+
+def _decoded(reply: bytes, kind: type[Found]) -> Reply[Found]:
+    """Return a reply with an answer of this type. Raises ValueError if it has another form."""
+    try:
+        from msgspec.json import decode  # most commands read no answer
+    except ImportError:  # in a browser, where this process has answered itself: nothing is checked
+        found: Reply[Any] = Reply(**json.loads(reply))
+        return replace(found, answer=kind(**found.answer)) if is_dataclass(kind) and found.answer else found
+    return decode(reply, type=Reply[kind])  # type: ignore[valid-type]
 
 
 def _spent(what: str, given: Mapping[str, Any]) -> Refused:
@@ -183,9 +204,17 @@ def spawned(command: list[str], variables: dict[str, str] | None) -> tuple[Chann
     return Channel(reader, writer, printed), popen
 
 
-@cache
+_own: list[Reader] = []  # the reader of this process, once it has one
+
+
 def reader() -> Reader:
     """Return the reader of this process, which starts with its first question."""
-    found = Reader()
-    atexit.register(found.close)
-    return found
+    if not _own:
+        ask_by(Reader())
+    return _own[0]
+
+
+def ask_by(own: Reader) -> None:
+    """Let this process ask this reader, if it has asked none yet."""
+    _own.append(own)
+    atexit.register(own.close)

@@ -31,6 +31,7 @@ from grader.worker.protocol.messages import (
     ReadAttribute,
     Request,
 )
+from grader.worker.protocol.outlines import ArrayOutline
 from grader.worker.proxies import Function, RemoteObject, bare, sent, without_objects
 
 
@@ -196,6 +197,9 @@ class Student:
             record.error = failure.kinds
             raise
         record.value = self._value_to_keep(outcome.value)
+        for value in [*args, *kwargs.values()]:
+            if isinstance(value, ArrayOutline):
+                record.on_device |= value.state()
         self._note(outcome, record)
         return self._received(outcome.value)
 

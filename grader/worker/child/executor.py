@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child import instrumentation, memory
+from grader.worker.child import instrumentation, kernels, memory
+from grader.worker.child.kernels.launching import DeviceArray
 from grader.worker.child.on_fake_device import call_on_device, call_on_fake_device
 from grader.worker.child.tracing import MADE_TO_CHANGE, LineTracer, undoing
 from grader.worker.protocol.codec import (
@@ -43,6 +44,7 @@ from grader.worker.protocol.messages import (
 )
 
 MOST_HELD = 12  # results that are held
+kernels.modules()  # a sandbox lets nothing of the grader be imported later
 
 
 class Executor:
@@ -191,7 +193,10 @@ class Executor:
         if isinstance(value, Handle):
             return self.objects[value.id]
         if isinstance(value, Callback):
-            return self._supplied(value.id)
+            function = self._supplied(value.id)
+            if value.array is None:
+                return function
+            return DeviceArray(value.array, function)
         if type(value) in (list, tuple):
             return type(value)(self._resolve(item) for item in value)
         if type(value) is dict:
@@ -279,7 +284,8 @@ def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:
     module.__file__ = filename
     linecache.cache[filename] = (len(source), None, list(io.StringIO(source, newline=None)), filename)
     sys.modules[name] = module
-    exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+    with kernels.importable(source):
+        exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
     return module
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from grader.worker.protocol.channel import MAX_BODY as MAX_BODY  # other modules import these from here
 from grader.worker.protocol.channel import MAX_HEADER as MAX_HEADER
 from grader.worker.protocol.channel import Malformed as Malformed
+from grader.worker.protocol.outlines import ArrayOutline
 
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 FLOATS = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128"}
@@ -82,9 +83,11 @@ class Handle:
 
 @dataclass(frozen=True)
 class Callback:
-    """A reference to a function in the grader that the submission may call."""
+    """A reference to a function in the grader that the submission may call; with `array`, to what reads and
+    writes an array that lies on a device."""
 
     id: int
+    array: ArrayOutline | None = None
 
 
 @dataclass(frozen=True)
@@ -221,7 +224,10 @@ class _Encoder:
         if isinstance(value, Handle):
             return {"h": [value.id, value.type_name, value.callable]}
         if isinstance(value, Callback):
-            return {"c": value.id}
+            array = value.array
+            if array is None:
+                return {"c": value.id}
+            return {"c": [value.id, array.name, array.type_name, array.shape, array.strides]}
         if isinstance(value, TensorOutline):
             self.size.add_array(value.shape)
             return {"p": [_checked_dtype(value.dtype), value.shape, value.device]}
@@ -439,6 +445,13 @@ def _decode_reference(tag: str, content: Any, size: _Size, *, is_array: bool) ->
     if tag == "h":
         number, type_name, is_callable = content
         return Handle(_checked_id(number), _checked_name(type_name), bool(is_callable))
+    if tag == "c" and type(content) is list:
+        number, name, dtype, shape, strides = content
+        _check_shape(shape, size)
+        if type(strides) is not list or [type(step) for step in strides] != [int] * len(shape):
+            raise Malformed("the strides of an array are none")
+        outline = ArrayOutline(_checked_name(name), _checked_dtype(dtype), tuple(shape), tuple(strides))
+        return Callback(_checked_id(number), outline)
     if tag == "c":
         return Callback(_checked_id(content))
     if tag == "p":

@@ -7,7 +7,7 @@ what is new make the length of the mask, that a vocabulary has at least three to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,9 @@ AXIS = "axis"
 class CaseRelations:
     """What holds of the sizes and the whole numbers of all the cases: the least and the largest of each;
     which are equal, or differ by a fixed number or by a least one; which divides another; and which is the
-    sum or the product of two others."""
+    sum or the product of two others. What fewer than `fewest` cases show does not count; equal ones do."""
 
-    def __init__(self, cases: Iterable[Arguments]) -> None:
+    def __init__(self, cases: Iterable[Arguments], fewest: int = 1) -> None:
         rows = [dict(_numbers(case)) for case in cases] or [{}]
         names = list(dict.fromkeys(name for row in rows for name in row))
         table = np.array([[row.get(name, np.nan) for name in names] for row in rows], float)
@@ -36,6 +36,8 @@ class CaseRelations:
             self.groups.setdefault(column.tobytes(), []).append(name)
         firsts = [names.index(group[0]) for group in self.groups.values()]
         self.table = table[:, firsts]
+        self.shown = (~np.isnan(self.table)).astype(int)  # 1 where a case has the number
+        self.fewest = min(fewest, len(rows))
         self.least = dict(zip(names, np.fmin.reduce(table, initial=np.inf).tolist(), strict=True))
         with np.errstate(all="ignore"):
             apart = self.table[:, :, None] - self.table[:, None, :]
@@ -45,30 +47,83 @@ class CaseRelations:
 
     def hold(self, arguments: Arguments) -> bool:
         """Return whether all that holds of the cases holds of new arguments."""
+        return not self.broken(arguments)
+
+    def broken(self, arguments: Arguments) -> str:
+        """Return what holds of the cases and not of new arguments, in words; "" if there is nothing."""
         numbers = dict(_numbers(arguments))
-        rows = [[numbers[name] for name in group if name in numbers] for group in self.groups.values()]
-        if any(len(set(row)) > 1 for row in rows):
-            return False
+        groups = [[name for name in group if name in numbers] for group in self.groups.values()]
+        rows = [[numbers[name] for name in group] for group in groups]
+        for group, row in zip(groups, rows, strict=True):
+            for name, number in zip(group, row, strict=True):
+                if number != row[0]:
+                    return f"{_in_words(group[0])} is {row[0]}, and {_in_words(name)} is {number}"
         new = np.array([[row[0] if row else np.nan for row in rows]], float)
-        known = ~np.isnan(new[0])
+        known = ~np.isnan(new[0]) & (self.shown.sum(0) >= self.fewest)
         new, pairs = new[:, known], np.ix_(known, known)
+        names = [_in_words(group[0]) for group, is_known in zip(groups, known, strict=True) if is_known]
+        both = (self.shown.T @ self.shown >= self.fewest)[pairs]
         least, largest = np.fmin.reduce(self.table)[known], np.fmax.reduce(self.table)[known]
+        for at in np.flatnonzero((new[0] < least) | (new[0] > largest))[:1]:
+            range_ = f"{least[at]:g} to {largest[at]:g} is allowed"
+            return f"{names[at]} is {new[0][at]:g}, and {range_}"
         apart, nearest, farthest = new[0][:, None] - new[0], self.nearest[pairs], self.farthest[pairs]
         is_fixed = nearest == farthest
         broken = (apart < nearest) & (is_fixed | (nearest >= 0)) | (apart > farthest) & is_fixed
-        if (new[0] < least).any() or (new[0] > largest).any() or broken.any():
-            return False
         with np.errstate(all="ignore"):
-            if (self.divided[pairs] & ~_divides(new)[0]).any():
-                return False
+            broken |= self.divided[pairs] & ~_divides(new)[0]
+            for one, other in np.argwhere(broken & both)[:1]:
+                return f"{names[one]} is {new[0][one]:g}, and {names[other]} is {new[0][other]:g}"
             triples = np.ix_(known, known, known)
-            made = zip(self.is_made, MAKES, strict=False)
-            return not any((is_so[triples] & ~make(new)[0]).any() for is_so, make in made)
+            for is_so, make in zip(self.is_made, MAKES, strict=False):
+                for one, *_ in np.argwhere(is_so[triples] & ~make(new)[0])[:1]:
+                    return f"{names[one]} is {new[0][one]:g}, which the others do not make"
+        return ""
 
     def least_length(self, arguments: Arguments, size: int) -> int:
         """Return the least length that all axes of this size can have together."""
         axes = [name for name, number in _numbers(arguments) if name.startswith(AXIS) and number == size]
         return int(max((self.least.get(name, 1) for name in axes), default=1))
+
+
+class KnownRelations:
+    """What holds of the cases of a bank, by their flags: a statement may allow sizes for one flag that it
+    does not allow for another. What fewer than `fewest` of them show does not count."""
+
+    def __init__(self, bank: Sequence[Arguments], fewest: int = 1) -> None:
+        self.bank, self.fewest = bank, fewest
+        self._known: dict[frozenset[tuple[str, bool | None]], CaseRelations] = {}
+
+    def of(self, arguments: Arguments) -> CaseRelations:
+        """Return what holds of all cases whose flags are those of the arguments."""
+        flags = _flags(arguments)
+        if flags not in self._known:
+            self._known[flags] = CaseRelations(
+                (case for case in self.bank if flags <= _flags(case)), self.fewest
+            )
+        return self._known[flags]
+
+    def broken(self, arguments: Arguments) -> str:
+        """Return what holds of those cases and not of the arguments, in words; "" if there is nothing."""
+        return self.of(arguments).broken(arguments)
+
+
+def _flags(arguments: Arguments) -> frozenset[tuple[str, bool | None]]:
+    """Return the arguments that are True, False or None, with their names."""
+    return frozenset(
+        (name, value) for name, value in arguments.items() if value is None or type(value) is bool
+    )
+
+
+def _in_words(name: str) -> str:
+    """Return the name of a number as it is said: axis 0 from the end is the last one."""
+    kind, _, path = name.rpartition(" ")
+    path = f"`{path.removeprefix('/').replace('/', '.')}`"
+    if not kind:
+        return path
+    if kind.startswith(AXIS):
+        return f"axis {-1 - int(kind.split()[1])} of {path}"
+    return f"the {kind} of {path}"
 
 
 def _divides(table: Table) -> Any:
