@@ -2,16 +2,21 @@
 
     python benchmarks/page_latency.py [EDITS]
     python benchmarks/page_latency.py --memory [EDITS]
+    python benchmarks/page_latency.py --site FOLDER [EDITS]
 
 A copy of the course is graded. The edits are the reference and a mistake of the course in turn, each put into
 the editor as one change; the pause before a save is taken off. The verdict counts as painted two frames after
 the new one is in the page. `save_to_verdict.py` measures the same texts in the loop, in the same run.
 
-With --memory it edits one kata many times and prints what the server and the judge then hold.
+With --memory it edits one kata many times and prints what the server and the judge then hold. With --site it
+measures a folder that `kata site` wrote, served by the standard library, with the judge in the browser.
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
+import http.server
 import os
 import re
 import shutil
@@ -20,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import save_to_verdict
@@ -30,6 +36,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 
+ROOT = Path(__file__).parents[1]
 EDITS = 50
 KATAS = ("softmax", "causal_mask", "layer_norm", "top_p")
 PAUSE = 300  # milliseconds before a save
@@ -81,7 +88,8 @@ def seconds_of(browser: webdriver.Chrome, address: str, course: Path, name: str,
     info = known.kata_info(name)
     right = known.solution(info, "reference").read_text()
     wrong = next(iter(standalone_sources(known, info, "mistakes").values()))
-    browser.get(address.partition("/?")[0] + f"/kata/{name}")
+    browser.get("about:blank")  # what follows `#` alone loads nothing anew
+    browser.get(address.partition("/?")[0] + f"/#/kata/{name}")
     WebDriverWait(browser, 120).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".verdict"))
     found = [
         browser.execute_async_script(EDIT, [right, wrong][turn % 2] + f"\n# edit {turn}\n")
@@ -119,15 +127,49 @@ def measure_memory(edits: int) -> None:
         server.wait(30)
 
 
+def measure_site(folder: Path, edits: int) -> None:
+    print("| kata | site, median | site, 95 % |\n|---|---:|---:|")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/?"
+    browser = open_browser()
+    try:
+        for key in sorted((folder / "keys").glob("*.key")):
+            here = sorted(seconds_of(browser, address, ROOT, key.stem, edits))
+            print(f"| `{key.stem}` | {statistics.median(here):.2f} s | {late(here):.2f} s |", flush=True)
+    finally:
+        browser.quit()
+        server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Files of a folder, without a line for each request."""
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+def late(seconds: list[float]) -> float:
+    """Return the 95th percentile of sorted figures."""
+    return seconds[min(len(seconds) - 1, round(0.95 * len(seconds)))]
+
+
 def main() -> None:
     """Print the median and the 95th percentile of each kata, in the page and in the loop."""
-    arguments = [word for word in sys.argv[1:] if word != "--memory"]
-    edits = int(arguments[0]) if arguments else EDITS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("edits", nargs="?", type=int, default=EDITS)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--site", type=Path)
+    options = parser.parse_args()
+    edits = options.edits
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "BROWSER")}
     os.environ.clear()
     os.environ.update(environment)
-    if "--memory" in sys.argv:
+    if options.memory:
         measure_memory(edits)
+        return
+    if options.site:
+        measure_site(options.site, edits)
         return
     print("| kata | page, median | page, 95 % | loop, median |\n|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
@@ -139,8 +181,7 @@ def main() -> None:
             for name in KATAS:
                 here = sorted(seconds_of(browser, address, course, name, edits))
                 there = save_to_verdict.seconds_of(course, name, edits)[1:]
-                late = here[min(len(here) - 1, round(0.95 * len(here)))]
-                line = (statistics.median(here), late, statistics.median(there))
+                line = (statistics.median(here), late(here), statistics.median(there))
                 print(f"| `{name}` | {' | '.join(f'{seconds:.2f} s' for seconds in line)} |", flush=True)
         finally:
             browser.quit()

@@ -35,8 +35,8 @@ from grader.course.submission import Submission
 from grader.formats.account import is_whole
 from grader.grading.easier_case import OneCase
 from grader.grading.grader import Grader
+from grader.grading.parameters import signatures_of
 from grader.grading.report_builder import QuotedAnswer, as_check
-from grader.grading.snippet import signatures_of
 from grader.report import CheckReport
 from grader.texts.wrapping import code_lines
 from grader.values.arrays import leaves, to_numpy

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from dojo_authoring.release.repository import build_wheel
+from dojo_authoring.release.wheel import build_wheel
 from dojo_authoring.verify.judged import JUDGING
-from dojo_authoring.verify.static_checks import write_record
+from dojo_authoring.verify.record import write_record
 from grader.cases import oracle
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
@@ -59,13 +59,19 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark as `extra` all in tests/plugins, and all cases but every n-th where a test says `every(n)`."""
+    """Mark as `extra` all in tests/plugins, and all cases but every n-th where a test says `every(n)`.
+
+    Where it says `every(n, m)`, mark as `rest` all cases but every m-th.
+    """
     cases = collections.Counter()
     for item in items:
         mark = item.get_closest_marker("every")
         name = (item.path, item.originalname)
-        if PLUGINS in item.path.parents or (mark and cases[name] % mark.args[0]):
+        of_test, of_all = (*mark.args, 1)[:2] if mark else (1, 1)
+        if PLUGINS in item.path.parents or cases[name] % of_test:
             item.add_marker("extra")
+        if cases[name] % of_all:
+            item.add_marker("rest")
         cases[name] += 1
     leave_out_what_passed(config, items)
 

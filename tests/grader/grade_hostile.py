@@ -38,6 +38,7 @@ from grader.grading.grader import Grader  # noqa: E402
 from grader.grading.session import grade_file  # noqa: E402
 from grader.report import Isolation, Report, from_json, to_json  # noqa: E402
 from grader.worker import client  # noqa: E402
+from grader.worker import reader as text_reader  # noqa: E402
 from grader.worker.fork_server import ForkServer  # noqa: E402
 from grader.worker.protocol import system_calls  # noqa: E402
 from grader.worker.protocol.terms import ALL  # noqa: E402
@@ -334,6 +335,7 @@ def main():
         print_successes_by_layer()
         return
     submission_run.CALL_SECONDS, submission_run.LOAD_SECONDS, client.WALL_FACTOR = 1.0, 2.0, 2
+    text_reader.SECONDS = 4.0
     names = options.names or every_name()
     with tempfile.TemporaryDirectory() as base:
         run = HostileRun(Path(base), options.library, options.without.split(","), options.device)

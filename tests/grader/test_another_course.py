@@ -30,6 +30,8 @@ OTHER_MEANINGS = {
     "train": "the mode of a module of PyTorch",
     "LIMIT": "the keyword of SQL, and a number of characters",
     "PAGES": "the folder of the students' pages",
+    "WHOLE": "hundredths to which points are rounded",
+    "FORGETS": "an answer that a new kata's checks are tried on",
 }
 #: The same, in the search for edits alone.
 IN_EDITS = {"softmax": "the function of PyTorch, which edits put in and take out"}
@@ -45,7 +47,8 @@ def named():
     katas = Course(ROOT).katas
     names = {*katas, *(name for info in katas.values() for name in info.entry_points)}
     found = (path for folder in ("grader", "plugins") for path in (ROOT / folder).rglob("*"))
-    files = [path for path in found if path.is_file() and path.suffix != ".pyc"]
+    others = ("__pycache__", "vendor")  # bytecode, and what the page takes from others
+    files = [path for path in found if path.is_file() and not {*others} & {*path.parts}]
     assert len(files) > 200
     return {path: names & set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in files}
 

@@ -38,7 +38,7 @@ def test_the_layers_are_those_of_the_contracts():
 def test_a_dot_stands_between_parts_that_do_not_know_each_other():
     layers = CONTRACTS["plugins"]["layers"] + CONTRACTS["layers"]["layers"]
     apart = {tuple(layer.split(" | ")) for layer in layers if " | " in layer}
-    assert {tuple(one.split(" · ")) for one in re.findall(r"^\w+ · \w+", PAGE, re.MULTILINE)} == apart
+    assert {tuple(one.split(" · ")) for one in re.findall(r"^\w+(?: · \w+)+", PAGE, re.MULTILINE)} == apart
 
 
 def test_each_folder_of_tests_has_the_name_of_a_package():

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from grader import __version__, formats
 from grader.cli.grade import grade
 from grader.cli.kata import kata
+from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,6 +105,23 @@ def test_no_page_installs_from_an_index(page):
     """The package is on none: whoever has its name there is a stranger."""
     assert FROM_AN_INDEX.findall(text_of(page)) == []
     assert {version for versions in WHEEL.findall(text_of(page)) for version in versions} <= {__version__}
+
+
+EXTRA = re.compile(r"pip install .*decoder-dojo\[")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_that_installs_an_extra_links_to_how_the_grader_is_installed(page):
+    """Without the grader, the name of an extra finds nothing: no index has the package."""
+    text = text_of(page)
+    assert page.name in ("install.md", "CHANGELOG.md") or not EXTRA.search(text) or "(install.md" in text
+
+
+def test_the_readme_says_how_many_katas_need_no_pytorch():
+    libraries = [info.library for info in Course(ROOT).katas.values()]
+    first, all_ = libraries.index("torch"), libraries.count("numpy")
+    assert f"The first {first} katas, and {all_} of all, need no PyTorch" in text_of(ROOT / "README.md")
+    assert f"The first {first} katas need NumPy alone." in text_of(DOCS / "first-hour.md")
 
 
 @pytest.mark.parametrize("line", ["pip install decoder-dojo", "pip install --upgrade decoder-dojo # now"])

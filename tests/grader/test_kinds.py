@@ -119,7 +119,7 @@ class TestKindsByName:
         path.write_text(
             textwrap.dedent(COURSE["tests/katas/inputs/test_largest.py"]).replace('"input"', written)
         )
-        message = re.escape(f"no kind of kata called `{name}`; say functions or questions.")
+        message = re.escape(f"no kind of kata called `{name}`; say functions or questions or inputs.")
         with pytest.raises(KataError, match=f"{message}$"):
             read_kata_info(path)
 

@@ -83,7 +83,6 @@ PECULIAR = {
 
 
 BY_IDENTITY = "keeps results by the identity of the argument"
-TENSOR = "answers with a tensor of PyTorch"
 
 
 def verdicts(report):
@@ -221,9 +220,9 @@ def test_sleeping_costs_nothing_within_the_limits(tiny_course):
     """
     with closing(WorkerFactories(["numpy"])) as sources:
         grader = Grader(tiny_course, sources)
-        reports = [grade(grader, "double", code) for _ in range(3)]
-    assert reports[0] == reports[1] == reports[2]
-    assert reports[0]["status"] == "passed"
+        first, again = (grade(grader, "double", code) for _ in range(2))
+    assert again == first
+    assert first["status"] == "passed"
 
 
 @pytest.fixture(scope="module")
@@ -256,6 +255,7 @@ print(json.dumps({key: asdict(replace(report, seconds=0.0)) for key, report in g
 """
 
 
+@pytest.mark.every(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["softmax", "top_p"])
 def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(
@@ -275,11 +275,9 @@ def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(
 @pytest.mark.slow
 def test_a_notebook_gives_the_same_report(shared):
     info = shared.course.kata_info("softmax")
-    sources = {**answers(shared.course, "softmax"), **PECULIAR}
-    del sources[BY_IDENTITY]
-    del sources[TENSOR]  # whether a worker of NumPy has the memory to import PyTorch hangs on its build
-    in_torch = [sources["right in PyTorch"], sources["wrong in PyTorch"]]
-    for source in [sources["reference"], *in_torch, *list(sources.values())[-3:]]:
+    of_the_course, peculiar = answers(shared.course, "softmax"), list(PECULIAR.values())
+    # the first two hang on addresses, and on whether a worker of NumPy has the memory to import PyTorch
+    for source in [of_the_course["reference"], of_the_course["wrong in PyTorch"], *peculiar[-2:]]:
         here = grade(shared, "softmax", source)
         there = told(grade_source(info, textwrap.dedent(source)))
         assert unprinted(there) == unprinted(here)

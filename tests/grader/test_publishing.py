@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dojo_authoring.release.repository import build_wheel, zipped
+from dojo_authoring.release.wheel import build_wheel, zipped
 from grader.course.catalog import load_file
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -304,7 +304,6 @@ def test_a_rank_that_ends_the_measurement_of_memory_does_not_pass(connect, trick
     kata = load_file("laws_of_the_ring", ROOT / "tests/katas/parallel/test_ring_attention.py").KATA
     (law,) = [law for law in kata.laws if law.function.__name__ == "test_holds_two_blocks"]
     source = (ROOT / "solutions/parallel/ring_attention/reference.py").read_text()
-    law.function(connect(source))
     piled = source.replace("        if not causal", f"        tracemalloc.{trick}\n        if not causal")
     with pytest.raises(SubmissionFailed, match="memory is not measured any more"):
         law.function(connect(f"import tracemalloc\n{piled}"))

@@ -7,6 +7,7 @@ texts. Git has a test of its own. `test_who_parses.py` lets the processes say th
 """
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -38,14 +39,14 @@ HOMEWORK = "the audit; a homework that is copied, or what its forks answer, afte
 PLACES = {
     "grader/checks/error_words": ("re", ANSWERS),
     "grader/cli/console": ("re", REPORT),
-    "grader/cli/grade": ("difflib", "the student's own command; a word of the command line"),
-    "grader/cli/practice": ("ast", COURSE),
-    "grader/course/catalog": ("ast difflib re", COURSE),
+    "grader/course/catalog": ("ast re", COURSE),
     "grader/course/files": ("ast re", COURSE),
     "grader/course/git": ("re", "any; a word of a command of ours, or a line of what Git says"),
+    "grader/course/search": ("difflib re", "the student's own command or page; a word that was typed"),
     "grader/course/known_solutions": ("ast compile difflib exec re", COURSE),
     "grader/course/mistake_edits": ("ast difflib re", COURSE),
     "grader/course/renaming": ("difflib", "the student's own command; 20,000 characters of a statement"),
+    "grader/course/shown_solutions": ("ast", COURSE),
     "grader/course/syllabus": ("re", COURSE),
     "grader/course/torch_words": ("re", "any; a statement, or a report, which is bounded"),
     "grader/diagnosis/hidden": ("ast", JUDGE),
@@ -69,15 +70,18 @@ PLACES = {
     "plugins/dojo_authoring/documentation": ("ast re", AUTHOR),
     "plugins/dojo_authoring/overview": ("ast", AUTHOR),
     "plugins/dojo_authoring/statement": ("ast re", AUTHOR),
-    "plugins/dojo_authoring/release/repository": ("ast re", AUTHOR),
+    "plugins/dojo_authoring/release/hosts": ("ast", AUTHOR),
+    "plugins/dojo_authoring/release/wheel": ("re", AUTHOR),
+    "plugins/dojo_authoring/release/writing": ("re", AUTHOR),
     "plugins/dojo_authoring/renaming": ("ast re", AUTHOR),
     "plugins/dojo_authoring/scaffold/declaration": ("re", AUTHOR),
     "plugins/dojo_authoring/scaffold/imported": ("ast re", AUTHOR),
-    "plugins/dojo_authoring/scaffold/prompts": ("re", AUTHOR),
+    "plugins/dojo_authoring/scaffold/prompts": ("ast re", AUTHOR),
     "plugins/dojo_authoring/scaffold/signatures": ("ast re", AUTHOR),
     "plugins/dojo_authoring/scaffold/syllabus_entry": ("re", AUTHOR),
     "plugins/dojo_authoring/scaffold/writer": ("ast difflib re", AUTHOR),
     "plugins/dojo_authoring/verify/judged": ("re", AUTHOR),
+    "plugins/dojo_authoring/verify/locations": ("ast", AUTHOR),
     "plugins/dojo_authoring/verify/static_checks": ("ast re", AUTHOR),
     "plugins/dojo_classroom/best_files": ("re", NAMES),
     "plugins/dojo_classroom/collector": ("re", NAMES),
@@ -89,14 +93,17 @@ PLACES = {
     "plugins/dojo_classroom/policy": ("re", TABLES),
     "plugins/dojo_classroom/roster": ("re", TABLES),
     "plugins/dojo_classroom/times": ("re", "the process of a class; a line of what Git says"),
+    "plugins/dojo_editor/lsp/connection": ("re", "the language server; the head of a message"),
     "plugins/dojo_editor/lsp/findings": ("re", "the language server; a line of an open text, or a report"),
     "plugins/dojo_notebooks/notebook": ("ast", AUTHOR),
     "plugins/dojo_notebooks/preview": ("ast", AUTHOR),
     "plugins/dojo_notebooks/solution": ("ast", AUTHOR),
     "plugins/dojo_page/formulas": ("re", COURSE),
     "plugins/dojo_page/judge": ("ast", f"{MINE}; at most 64 KiB that the student has typed"),
-    "plugins/dojo_page/server": ("re", "the page; an address"),
-    "plugins/dojo_page/statement_view": ("re", COURSE),
+    "plugins/dojo_page/returning": ("re", "the page; a file that is the user's alone"),
+    "plugins/dojo_page/statement": ("re", COURSE),
+    "plugins/dojo_puzzle/judging": ("ast compile re", f"{COURSE}, or a report"),
+    "plugins/dojo_puzzle/lines": ("ast tokenize", COURSE),
     "plugins/dojo_review/faults": ("ast re", MINE),
     "plugins/dojo_review/laws": ("ast", MINE),
     "plugins/dojo_review/versions": ("ast", MINE),
@@ -105,6 +112,8 @@ PLACES = {
     "grader/grading/missing_return": ("ast", JUDGE),
     "grader/grading/pictures": ("re", ANSWERS),
     "grader/grading/report_builder": ("ast re", JUDGE),
+    "grader/grading/parameters": ("ast", JUDGE),
+    "grader/grading/place_of_difference": ("ast re", ANSWERS),
     "grader/grading/snippet": ("ast re", JUDGE),
     "grader/grading/submission_run": (
         "difflib re",
@@ -149,7 +158,7 @@ CALLERS = {
     "grader/course/files": "decodes",
     "grader/course/submission": "decodes",
     "grader/diagnosis/repair": "a judging process, on a candidate of a plain text",
-    "plugins/dojo_authoring/release/repository": "a digest of the text",
+    "plugins/dojo_authoring/release/writing": "a digest of the text",
     "plugins/dojo_authoring/verify/static_checks": "the course's own files",
     "plugins/dojo_classroom/found_files": "the largest notebook, in bytes",
     "plugins/dojo_classroom/judge_seekers": "words that are looked for in the bytes",
@@ -163,6 +172,7 @@ CALLERS = {
 }
 
 
+@functools.cache
 def modules():
     """Return the syntax trees of the project's modules, by name."""
     files = [file for top in ("grader", "plugins", "see") for file in (ROOT / top).rglob("*.py")]

@@ -8,7 +8,7 @@ import pytest
 from .. import conftest
 
 HERE = Path(__file__).parent
-E = ["extra"]
+E, ER = ["extra"], ["extra", "rest"]
 
 
 def test_slow_tests_are_where_conftest_says():
@@ -30,9 +30,17 @@ def marked(path, name, *marks):
 def test_what_is_extra_is_said_by_the_folder_or_by_a_mark_in_the_file():
     third = pytest.mark.every(3).mark
     found = [marked("grader/worker/test_codec.py", "test_a", third) for _ in range(7)]
-    found += [marked("grader/worker/test_fuzz.py", "test_a"), marked("plugins/page/test_page.py", "test_a")]
+    others = ("grader/worker/test_fuzz.py", "plugins/page/test_page_desk.py")
+    found += [marked(file, "test_a") for file in others]
     conftest.pytest_collection_modifyitems(SimpleNamespace(), [item for _, item in found])
     assert [given for given, _ in found] == [[], E, E, [], E, E, [], [], E]
+
+
+def test_what_goes_through_all_katas_leaves_most_of_them_to_a_release():
+    fourth = pytest.mark.every(4, 2).mark
+    found = [marked("grader/worker/test_codec.py", "test_a", fourth) for _ in range(6)]
+    conftest.pytest_collection_modifyitems(SimpleNamespace(), [item for _, item in found])
+    assert [given for given, _ in found] == [[], ER, E, ER, [], ER]
 
 
 @pytest.fixture

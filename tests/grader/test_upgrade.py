@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from dojo_page.workplace import History
+from dojo_page.history import History
 from dojo_show.demonstration import read_recording
 from grader import __version__, formats
 from grader.cli.grade import grade

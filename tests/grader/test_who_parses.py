@@ -5,14 +5,9 @@ in, and every interpreter that is not isolated notes each text with MARK that `c
 with the module that asks. Readers and workers are isolated interpreters, or forks that can write nowhere.
 """
 
-import http.cookiejar
 import os
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -134,6 +129,7 @@ def course_of(folder, files, write):
     return course
 
 
+@pytest.mark.extra  # no verdict needs it
 @pytest.mark.skipif(not find_spec("mcp"), reason="the extra `tutor` is not installed")
 def test_the_server_of_an_assistant_parses_nothing(notes, tiny_files, tmp_path, write):
     from ..plugins.editor.test_tutor import Assistant
@@ -148,6 +144,7 @@ def test_the_server_of_an_assistant_parses_nothing(notes, tiny_files, tmp_path, 
     assert {"grader/diagnosis/repair", "plugins/dojo_page/judge"} <= held(notes, pid)
 
 
+@pytest.mark.extra  # no verdict needs it
 @pytest.mark.skipif(not find_spec("pygls"), reason="the extra `editor` is not installed")
 def test_the_language_server_parses_nothing(notes, tiny_files, tmp_path, write):
     from ..plugins.editor.test_lsp import Editor, run
@@ -166,22 +163,27 @@ def test_the_language_server_parses_nothing(notes, tiny_files, tmp_path, write):
     assert "grader/diagnosis/repair" in held(notes, pids[0])
 
 
-def is_there(visit, url):
-    with suppress(urllib.error.URLError):
-        return bool(visit.open(url).read())
-
-
-@pytest.mark.skipif(not find_spec("nicegui"), reason="the extra `page` is not installed")
+@pytest.mark.extra  # no verdict needs it
+@pytest.mark.skipif(not find_spec("uvicorn"), reason="the extra `page` is not installed")
 def test_the_page_parses_nothing(notes, tiny_files, tmp_path, write):
-    from ..plugins.page.test_page_browser import start, stop
+    from ..plugins.page.test_page_server import Tab, entered, served, socket_at
 
     course = course_of(tmp_path, tiny_files, write)
-    server, url = start(course.root)
-    cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
-    visit = urllib.request.build_opener(cookies)
-    ends = time.monotonic() + 60
-    while not is_there(visit, url) and time.monotonic() < ends:
-        time.sleep(0.1)
-    assert MARK in visit.open(f"{url.partition('/?')[0]}/kata/double").read().decode()
-    stop(server)
-    held(notes, server.pid)
+    with served(course) as (server, url), socket_at(*entered(url)) as socket:
+        tab = Tab(socket, "recv")
+        tab.ask("hello")
+        text = tab.ask("open", kata="double")["text"]
+        assert MARK in text
+        assert tab.ask("grade", kata="double", text=text)["kind"] == "verdict"
+        assert MARK in tab.ask("save", kata="double", text=f"{text}\n{MARK}\n", base="")["text"]
+        assert tab.ask("save", kata="double", text=f"{text}\n{MARK}\n", base="", over=True)["kind"] == "saved"
+        assert tab.ask("fields", kata="double", text=text)["questions"]
+        assert MARK in tab.ask("fill", kata="double", text=text, name=MARK, value="6")["text"]
+        [version] = tab.ask("versions", kata="double")["versions"]
+        assert (
+            MARK
+            in tab.ask("difference", kata="double", number=version["number"], text=f"{text}\n{MARK}")["html"]
+        )
+        assert "5" in tab.ask("try", kata="double", text=text, lines=MARK)["html"]
+        assert tab.ask("hint", kata="double")["html"]
+    assert {"grader/diagnosis/repair", "plugins/dojo_page/judge"} <= held(notes, server.pid)

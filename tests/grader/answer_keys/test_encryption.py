@@ -12,6 +12,7 @@ from grader.answer_keys import file as key_file
 from grader.answer_keys.file import KeyFile, KeyUnusable
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
+from grader.installing import install_command
 
 pytest.importorskip("cryptography", reason="an optional part of the installation")
 
@@ -91,7 +92,7 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
     with pytest.raises(KeyUnusable) as refused:
         key_file.seal(DATA, SECRET)
     assert str(refused.value) == (
-        "Sealed keys need the package `cryptography`: pip install 'decoder-dojo[seal]'"
+        f"Sealed keys need the package `cryptography`: {install_command('decoder-dojo[seal]')}"
     )
 
 

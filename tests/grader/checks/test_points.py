@@ -1,6 +1,5 @@
 """The points of a submission are a property of the answer, and those of its checks add up to them."""
 
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from grader.checks.runner import CheckResult, Failure
 from grader.course.catalog import open_course
 from grader.course.known_solutions import KnownSolutions
 from grader.course.submission import Submission
+from grader.diagnosis.matcher import MistakeMatcher
 from grader.formats import html, summary, terminal
 from grader.grading.session import GraderSettings, open_grader
 from grader.report import Report
@@ -22,15 +22,24 @@ from grader.report import Report
 ROOT = Path(__file__).resolve().parents[3]
 
 
+COURSE = open_course(ROOT)
+
+
 @pytest.fixture(scope="module")
-def collecting_ring():
-    """The report of a ring_attention that is right, and keeps every block."""
-    course = open_course(ROOT)
-    info = course.kata_info("ring_attention")
-    source = KnownSolutions(course, info, "mistakes").source_of("keeps_every_block")
-    grader, factories = open_grader(course, [info], GraderSettings())
-    yield grader.grade(Submission(info, source, "ring_attention.py")).report
+def report_on():
+    """`report_on(name, source)` returns the report of an answer to a kata; no mistake is named in it."""
+    grader, factories = open_grader(COURSE, [COURSE.kata_info(name) for name in GIVES_ALL], GraderSettings())
+    grader.matchers = {name: MistakeMatcher([]) for name in GIVES_ALL}  # recording mistakes takes seconds
+    infos = COURSE.katas
+    yield lambda name, source: grader.grade(Submission(infos[name], source, f"{name}.py")).report
     factories.close()
+
+
+@pytest.fixture(scope="module")
+def collecting_ring(report_on):
+    """The report of a ring_attention that is right, and keeps every block."""
+    mistakes = KnownSolutions(COURSE, COURSE.kata_info("ring_attention"), "mistakes")
+    return report_on("ring_attention", mistakes.source_of("keeps_every_block"))
 
 
 def test_a_broken_purpose_caps_the_points(collecting_ring):
@@ -85,17 +94,13 @@ GIVES_ALL = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GIVES_ALL)
-def test_a_rank_that_takes_the_numbers_of_all_from_a_global_gets_no_more_than_seven(name):
+def test_a_rank_that_takes_the_numbers_of_all_from_a_global_gets_no_more_than_seven(report_on, name):
     """The law that a rank sees its own shard alone holds the purpose of these katas."""
-    course = open_course(ROOT)
-    info = course.kata_info(name)
-    source = course.solution(info, "reference").read_text()
+    source = COURSE.solution(COURSE.kata_info(name), "reference").read_text()
     for old, new in GIVES_ALL[name].items():
         assert old in source
         source = source.replace(old, new)
-    grader, factories = open_grader(course, [info], GraderSettings())
-    with closing(factories):
-        report = grader.grade(Submission(info, KEEPS + source, f"{name}.py")).report
+    report = report_on(name, KEEPS + source)
     assert "a_rank_sees_its_own_shard_only" in {
         check.name for check in report.checks if check.status == "failed"
     }
@@ -147,13 +152,19 @@ def draw_shares(draw):
     return {"x": x, "k": draw(st.integers(1, size)), "last": draw(st.booleans())}
 
 
+def cases_of(seed, draw, examples):
+    """Return the cases that the first seed draws, and those of `seed`, each like one of them."""
+    known = generation.drawn(draw, examples, generation.SEED)
+    others = generation.OtherCases(draw, examples, seed, known, kind_of=lambda _: None)
+    return [one.case for one in known], [others.like(at) for at in range(len(known))]
+
+
 def test_cases_of_another_seed_are_of_the_same_kinds_with_other_numbers():
-    first = generation.draw_cases(draw_shares, 60)
-    other = generation.draw_cases(draw_shares, 60, seed=7)
+    first, other = cases_of(7, draw_shares, 60)
     assert list(map(generation.order, first)) == list(map(generation.order, other))
     known = set(map(generation.fingerprint, first))
     assert sum(generation.fingerprint(case) in known for case in other) <= len(first) // 20
-    again = generation.draw_cases(draw_shares, 60, seed=7)
+    _, again = cases_of(7, draw_shares, 60)
     assert list(map(generation.fingerprint, again)) == list(map(generation.fingerprint, other))
 
 
@@ -161,8 +172,8 @@ def cases_at(*places):
     return [Case(place, {}) for place in places]
 
 
-def share_of_right(cases, right):
-    return share_of(cases, lambda some: sum(case.index in right for case in some) / len(some))
+def share_of_right(cases, right, usual=0.0):
+    return share_of(cases, lambda some: sum(case.index in right for case in some) / len(some), usual)
 
 
 def test_the_cases_that_all_seeds_have_give_the_points():
@@ -190,6 +201,13 @@ def test_a_table_of_all_answers_gains_nothing_beside_an_answer_that_is_seldom_ri
     assert share_of_right(cases, {*range(0, 80, 4), 1, 3}) == 0.05  # of half of them
 
 
+def test_that_none_of_a_few_own_cases_is_right_is_chance_where_others_are():
+    cases = cases_at(*range(14))
+    assert share_of_right(cases, {0, 2}) == 0  # nor is any other: a table would look so
+    assert share_of_right(cases, {0, 2}, usual=0.5) == pytest.approx(2 / 7)
+    assert share_of_right(cases, set(range(0, 14, 2)), usual=0.1) == 0
+
+
 def test_a_check_that_has_one_sort_of_cases_counts_them_all():
     assert share_of_right(cases_at(1, 3, 5, 7), {3}) == 0.25
     assert share_of_right(cases_at(2, 4), {4}) == 0.5
@@ -209,8 +227,5 @@ def test_texts_are_drawn_anew_for_another_seed():
     def draw_text(draw):
         return {"text": draw(st.text(min_size=3, max_size=8))}
 
-    first, other = (
-        set(map(generation.fingerprint, generation.draw_cases(draw_text, 40, seed=seed)))
-        for seed in (generation.SEED, 7)
-    )
+    first, other = (set(map(generation.fingerprint, cases)) for cases in cases_of(7, draw_text, 40))
     assert len(first & other) <= len(first) // 4

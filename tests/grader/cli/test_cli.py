@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.course.files import from_here
+from grader.grading import submission_run
 from grader.report import from_json, to_json
 from grader.worker.reader import Reader, reader
 
@@ -221,13 +222,11 @@ INVERTED = "import numpy as np\n\ndef causal_mask(query_len, key_len=None):\n" +
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "source", "times"), [("softmax", OVERFLOWS, 4), ("causal_mask", INVERTED, 4)]
-)
-def test_many_runs_give_the_same_report_but_for_times(run, name, source, times):
-    first, *others = (without_times(run(source, "--format", "json", name=name).stdout) for _ in range(times))
+@pytest.mark.parametrize(("name", "source"), [("softmax", OVERFLOWS), ("causal_mask", INVERTED)])
+def test_another_run_gives_the_same_report_but_for_times(run, name, source):
+    first, other = (without_times(run(source, "--format", "json", name=name).stdout) for _ in range(2))
     assert first["katas"][0]["status"] == "failed"
-    assert all(other == first for other in others)
+    assert other == first
 
 
 def as_program(*words, **options):
@@ -289,13 +288,14 @@ def test_another_kata_cannot_be_imported_and_the_report_says_what_to_do(tiny_cou
 
 
 @pytest.mark.slow
-def test_of_two_calls_that_take_too_long_the_second_is_stopped_sooner(run):
+def test_of_two_calls_that_take_too_long_the_second_is_stopped_sooner(run, monkeypatch):
+    monkeypatch.setattr(submission_run, "CALL_SECONDS", 2.0)
     result = run("def softmax(x, axis=-1):\n    while True: pass\n", "--format", "json")
     told = [check["message"] for check in checks_of(result).values()]
     assert told[:3] == [
-        "No answer within 5 seconds of computing, in line 2.",
+        "No answer within 2 seconds of computing, in line 2.",
         "Stopped after one second, since a call before took too long.",
-        "No answer within 5 seconds of computing, in line 2. So this check was not run.",
+        "No answer within 2 seconds of computing, in line 2. So this check was not run.",
     ]
 
 

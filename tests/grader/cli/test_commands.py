@@ -12,10 +12,10 @@ from dojo_authoring.verify import static_checks
 from grader.cli.grade import OLD_COMMANDS, OLD_OPTIONS, grade
 from grader.course.catalog import Course
 
-HIDDEN = {"help", "lsp", "mcp"}  # the last two are started by programs
+HIDDEN = {"help", "lsp", "mcp", "puzzle"}  # two are started by programs, and the last hint offers a puzzle
 COMMANDS = [name for name in grade.own_commands() if name != "help"]
 VISIBLE = [name for name in grade.own_commands() if name not in HIDDEN]
-SINCE_1_0 = {"lsp", "mcp", "review", "laws"}
+SINCE_1_0 = {"lsp", "mcp", "review", "laws", "plan", "probe", "puzzle"}
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def test_an_old_spelling_takes_the_options_of_a_grading(run):
     assert run("--list", "--brief", "--screen").stdout == run("list").stdout
 
 
-@pytest.mark.parametrize("words", ["--ascii doctor", "doctor --ascii"])
+@pytest.mark.parametrize("words", ["--plan lab list", "list --plan lab"])
 def test_options_of_a_command_stand_before_its_name_or_behind_it(run, words):
-    assert "ASCII" in run(*words.split()).stdout
+    assert run(*words.split()).stderr.startswith("There is no plan called `lab`.")
 
 
 def test_an_option_that_a_command_does_not_have_is_refused(run):
@@ -87,6 +87,10 @@ def test_an_option_that_a_command_does_not_have_is_refused(run):
         ("zzzz", "There is no kata called `zzzz`. `grade list` shows all katas."),
         ("double hint", "There is no kata called `hint`. A command comes first: grade hint double"),
         ("hint list", "There is no kata called `list`. `grade list` shows all katas."),
+        ("test", "There is no kata called `test`. To grade what you have begun: grade"),
+        ("watch", "There is no kata called `watch`. To grade whatever is saved: grade"),
+        ("test double", "There is no kata called `test`. Run: grade double"),
+        ("watch double", "There is no kata called `watch`. Run: grade double --watch"),
         ("hint", "`grade hint` goes with the name of one kata: grade hint double."),
         ("hint double center", "`grade hint` goes with the name of one kata: grade hint double."),
         ("again", "`grade again` goes with the name of a kata: grade again double."),
@@ -145,7 +149,7 @@ def test_kata_verify_refuses_the_name_of_a_command(namesake):
 
 def test_help_shows_commands_first_and_fits_a_screen():
     shown = CliRunner().invoke(grade, ["--help"], terminal_width=80).stdout
-    assert len(shown.splitlines()) <= 40
+    assert len(shown.splitlines()) <= 44
     commands, options = shown.partition("Commands:")[2].split("Options of grading:")
     assert re.findall(r"^  (\w+)  ", commands, re.MULTILINE) == VISIBLE
     assert len(re.findall(r"^  -", options, re.MULTILINE)) <= 12

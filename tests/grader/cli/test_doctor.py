@@ -5,6 +5,8 @@ from click.testing import CliRunner
 
 from grader.cli import doctor
 from grader.cli.grade import grade
+from grader.grading.session import TORCH
+from grader.installing import install_command
 
 
 @pytest.fixture
@@ -35,4 +37,4 @@ def test_what_the_sandbox_lacks_is_named(examine):
 
 def test_without_pytorch_it_names_the_command(examine, monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda _: doctor.MISSING)
-    assert examine()["PyTorch"] == "not installed; for 1 of the katas: pip install torch==2.13.0"
+    assert examine()["PyTorch"] == f"not installed; for 1 of the katas: {install_command(TORCH)}"

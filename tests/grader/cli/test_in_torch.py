@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from dojo_authoring.release import starter
-from dojo_authoring.verify.static_checks import write_record
+from dojo_authoring.verify.record import write_record
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.cli.kata_list import kata_list
@@ -24,6 +24,8 @@ from grader.course.stubs import STUB_COPIES, Versions, is_untouched, stub_source
 from grader.course.submission import library_of, statement_of
 from grader.course.torch_words import shape_in_torch, statement_in_torch, stub_in_torch, text_in_torch
 from grader.grading import session
+from grader.grading.standings import is_begun
+from grader.installing import install_command
 from grader.report import KataReport
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -185,7 +187,7 @@ def test_a_file_that_imports_pytorch_where_it_is_missing_gets_one_sentence(tmp_p
     done = CliRunner().invoke(grade, ["softmax", "--course", str(ROOT), "--file", str(file), "--brief"])
     told = " ".join(done.output.split())
     assert done.exit_code == 2
-    assert "imports torch, and PyTorch is not installed: pip install torch==2.13.0" in told
+    assert f"imports torch, and PyTorch is not installed: {install_command(session.TORCH)}" in told
     assert told.count(". ") == 0
 
 
@@ -239,3 +241,35 @@ def test_the_transcript_in_pytorch_is_what_happens_from_a_wheel(tmp_path):
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
             printed = iter(done.stdout.splitlines())
             assert [line for line in told if line != "…" and line not in printed] == [], done.stdout
+
+
+def test_in_a_clone_the_stubs_that_are_not_begun_are_written_in_pytorch_and_back(course, monkeypatch):
+    info = course.kata_info("double")
+    course.stub(info).write_text(STUB)
+    monkeypatch.chdir(course.root)
+    versions = Versions(CourseState(course).folder)
+    versions.keep(STUB_COPIES, info, course.stub(info))
+
+    def start(library):
+        return CliRunner().invoke(grade, ["start", ".", "--library", library])
+
+    done = start("torch")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "1 stub changed; files that are begun stay. Begin:  grade\n",
+    )
+    assert course.stub(info).read_text() == in_torch(STUB)
+    assert not is_begun(info, course.stub(info))
+    assert start("torch").stdout.startswith("0 stubs changed;")
+    course.stub(info).write_text(IN_TORCH)
+    assert start("numpy").stdout.startswith("0 stubs changed;")
+    assert course.stub(info).read_text() == IN_TORCH
+    course.stub(info).write_text(in_torch(STUB))
+    assert start("numpy").stdout.startswith("1 stub changed;")
+    assert course.stub(info).read_text() == STUB
+
+
+def test_where_no_course_is_the_command_for_a_clone_is_named(tmp_path):
+    done = CliRunner().invoke(grade, ["start", str(tmp_path / "new"), "--library", "torch"])
+    assert done.exit_code == 4
+    assert "In a clone, `grade start . --library torch` writes its stubs in PyTorch." in done.stderr

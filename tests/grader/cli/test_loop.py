@@ -136,6 +136,40 @@ def test_the_next_kata_is_offered_after_a_pass_and_never_taken_by_itself(run, sa
     assert "center: Around the mean. Its file is exercises/modules/center.py." in passed
 
 
+def test_what_is_due_is_said_below_the_first_report_and_once(run, save, course):
+    CourseState(course).change("double", passed=True, passed_on="2026-01-01")
+    save(RIGHT)()
+    told = run(save(WRONG))
+    assert told.count("To review today: double. f begins.\n") == 1
+    assert (
+        told.index("Shown: ")
+        < told.index("To review today")
+        < told.index("h hint")
+        < told.index("checks fail")
+    )
+    assert "To review" not in run()
+
+
+def test_what_is_due_is_said_below_the_welcome(run, course):
+    CourseState(course).change("double", passed=True, passed_on="2026-01-01")
+    told = run()
+    assert told.index("Start with exercises/modules/center.py") < told.index(
+        "To review today: double. f begins."
+    )
+
+
+def test_the_next_kata_says_why_it_was_chosen(run, save, course, write):
+    skills = "path = { attention = ['double'], modules = ['center'] }\n[skills]\n"
+    skills += "double = ['sums']\ncenter = ['sums']\n[skill_names]\nsums = 'Sums.'\n"
+    write(course.root, {"tests/katas/path.toml": skills})
+    vars(course).pop("syllabus", None)
+    told = " ".join(run(save(WRONG), "h", "h", "h", save(RIGHT)).split())
+    assert "in exercises/modules/center.py, because" not in told  # of the only hint
+    CourseState(course).change("double", helped=2)
+    told = " ".join(run(save(RIGHT)).split())
+    assert "center.py, because double took two hints, and this one is about sums too." in told
+
+
 def test_hints_follow_each_other(run):
     assert "Hint 1 of 1: Think of two.\n" in run("h")
 
@@ -169,15 +203,72 @@ def test_after_a_pass_enter_opens_the_next_file(run, save, course, monkeypatch):
 
 def test_a_search_without_a_match_says_so(run):
     told = run("l", typed=["zzz"])
-    assert "No name, track or title of a kata has `zzz` in it.\n" in told
+    assert "No kata has `zzz` in its name, title, track or aliases.\n" in told
+    assert "aliases. Did you mean `double`?\n" in run("l", typed=["doubel"])
 
 
 def test_the_list_is_searched_and_one_match_becomes_the_current_kata(run):
-    told = run("l", typed=["o", "around the"])
-    assert told.count("· double") == 3  # the welcome's list, this one, and that of what has an o in its name
+    told = run("l", typed=["m", "around the"])
+    assert told.count("· double") == 3  # the welcome's list, this one, and that of what m begins a word of
     assert told.count("· center") == 3
     assert "center: Around the mean. Its file is exercises/modules/center.py." in told
     assert run.loop.current.name == "center"
+
+
+PLANS = """
+[path]
+attention = ["double"]
+modules = ["center"]
+[katas]
+double = { minutes = 30, difficulty = 1 }
+center = { minutes = 40, difficulty = 2, builds_on = ["double"] }
+[plans.lab]
+about = "both"
+hours = 1.2
+katas = ["double", "center"]
+wants = ["center"]
+[aliases]
+mean = "center"
+"""
+
+
+def write_plans(course):
+    (course.root / "tests/katas/path.toml").write_text(PLANS)
+    vars(course).pop("syllabus", None)
+
+
+def test_an_alias_opens_its_kata_and_names_what_else_was_found(run, course):
+    write_plans(course)
+    (course.root / "tests/katas/path.toml").write_text(PLANS.replace("mean =", "doub ="))
+    told = run("l", typed=["doub"])
+    assert "Also found: double.\ncenter: Around the mean. Its file is exercises/modules/center.py.\n" in told
+    assert run.loop.current.name == "center"
+
+
+def test_a_plan_is_shown_in_the_list_and_the_loop_begins_anew_with_it(run, course):
+    write_plans(course)
+    told = run("l", typed=["plan", "plan lab 0.75", "y"])
+    assert run.asked[0] == "Part of a name, plan, or Enter to go back: "
+    assert "  lab    2 katas, 1.2 hours both\n\nplan lab shows one, plan lab 4 what fits into 4 " in told
+    assert "lab in 0.75 hours. 1 kata, 40 minutes.\n\n   1 · center   40 min  wanted most\n" in told
+    assert run.asked[-1] == "Begin it now? y/n: "
+    assert (run.begins_anew, run.loop.plan) == (True, ["--plan", "lab", "--hours", "0.75"])
+
+
+def test_a_plan_that_is_not_wanted_or_not_there_leads_back_to_the_list(run, course):
+    write_plans(course)
+    told = run("l", typed=["plan lab", "n", "plan lob", "plan lab nan", "plan lab 0.1", ""])
+    assert (run.begins_anew, run.loop.plan) == (False, [])
+    assert "lab: both. 2 katas, 70 minutes.\n" in told
+    assert "There is no plan called `lob`. There are lab.\n" in told
+    assert "`nan` is no number of hours: say one above 0, such as 1 or 2.5.\n" in told
+    assert "No kata of the plan `lab` fits into 0.1 hours: the shortest, double, takes 30 minutes.\n" in told
+    assert told.endswith(f"{FOOTER}\n")
+
+
+def test_a_course_without_plans_does_not_offer_them(run):
+    run("l", typed=[""])
+    assert run.asked == ["Part of a name, or Enter to go back: "]
 
 
 def test_undo_brings_back_the_best_version_and_keeps_what_it_replaces(run, save, course):
@@ -566,9 +657,9 @@ def test_see_runs_in_a_process_of_its_own(run, course, monkeypatch):
     done = SimpleNamespace(returncode=0)
     monkeypatch.setattr(loop_module.subprocess, "run", lambda words, **_: started.append(words) or done)
     monkeypatch.setattr(loop_module, "open_page", lambda path: f"Open {path}.")
-    assert f"Open {course.root / '.dojo/see.html'}.\n" in run("s")
+    assert f"Open {course.root / '.dojo/see.html'}." in " ".join(run("s").split())
     assert "   s see   " in footer(KEYS, run.loop, 80)
-    assert started[0][1:5] == ["-P", "-m", "grader.cli.grade", "--see"]
+    assert started[0][1:5] == ["-P", "-m", "grader.cli.entry", "--see"]
 
 
 @pytest.mark.slow

@@ -2,11 +2,14 @@
 
 import dataclasses
 import random
+import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from grader.cli.kata_list import kata_list, welcome
+from grader.cli.grade import grade
+from grader.cli.kata_list import kata_list, overview, welcome
 from grader.course.catalog import Course, read_kata_info
 from grader.course.state import CourseState, KataState, file_digest
 from grader.grading import standings
@@ -91,6 +94,26 @@ def test_the_list_shows_scores_and_what_changed_since(tmp_path, tiny_files, writ
     assert "  ↻ double" in kata_list(course)
     stub.unlink()
     assert "  ! double" in kata_list(course)
+
+
+def test_a_list_that_fits_no_screen_is_a_line_for_each_track_with_the_next_kata_last():
+    course = Course(ROOT)
+    lines = overview(course).splitlines()
+    assert len(lines) <= 22
+    assert max(map(len, lines)) <= 80
+    tracks = dict.fromkeys(info.track for info in course.katas.values())
+    assert [line.split()[0] for line in lines[: len(tracks)]] == [*tracks]
+    assert re.fullmatch(r"  attention +[·▸✓]{9} +\d/9", lines[0])
+    assert "  Every kata by name: grade list --all" in lines
+    assert lines[-1].startswith("Next: ")
+
+
+def test_a_short_list_is_shown_whole_with_the_next_kata_last(tiny_course):
+    following = "Next: double (Twice as much), in"
+    text = overview(tiny_course)
+    assert text.startswith(f"{kata_list(tiny_course)}\n{following}")
+    shown = CliRunner().invoke(grade, ["list", "--all", "--course", str(tiny_course.root)]).stdout
+    assert shown == kata_list(tiny_course)
 
 
 def test_the_list_is_limited_to_a_part_of_a_name_a_track_or_a_title(tiny_course):

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from dojo_authoring.release import starter
-from grader.cli import practice
 from grader.cli.grade import grade
+from grader.course import shown_solutions
 from grader.course.catalog import Course
 from grader.course.state import CourseState
 
@@ -109,7 +109,7 @@ def test_a_wheel_with_solutions_shows_them_where_the_course_has_none(
         folder = "solutions/attention/double"
         assert archive.namelist() == [f"{folder}/reference.py", f"{folder}/variants.py"]
     (tmp_path / starter.SOLUTIONS).write_bytes(held)
-    monkeypatch.setattr(practice, "PACKAGE", tmp_path)
+    monkeypatch.setattr(shown_solutions, "PACKAGE", tmp_path)
     passed.solution(passed.kata_info("double"), "reference").unlink()
     assert "The reference" in run(passed, "--solution", "double").stdout
     (tmp_path / starter.SOLUTIONS).write_bytes(b"no zip")

@@ -19,7 +19,7 @@ from grader.formats import terminal
 from grader.formats.terminal import View
 from grader.grading.standings import after_pass, standings
 from grader.report import CheckReport, KataReport, Mistake, Place
-from grader.texts.wrapping import paragraphs, reflowed, words
+from grader.texts.wrapping import is_code, paragraphs, reflowed, words
 
 WIDTHS = [60, 80, 120]
 COURSE = open_course(None)
@@ -39,10 +39,11 @@ def assert_wrapped(shown, text, width):
     """Fail if a line that could be shorter is longer than `width`, or if a word of the text is broken."""
     for line in shown.splitlines():
         lead = len(line) - len(line.lstrip())
-        assert len(line) <= width or " " not in line[lead:].strip(), line
+        assert len(line) <= width or " " not in line[lead:].strip() or is_code(line), line
     assert text.split() == [word for word in shown.split() if word != "|"] or not text
 
 
+@pytest.mark.every(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_hints_titles_and_mistakes_are_wrapped_at_words(width):
@@ -105,3 +106,25 @@ def test_statements_are_wrapped_at_words_by_paragraphs(width):
 def test_paragraphs_are_joined_and_indented_lines_are_not():
     text = f"{'word ' * 13}end\nof it\n\n    x = 1\n    y = 2"
     assert reflowed(text, 60) == f"{'word ' * 11}word\nword end of it\n\n    x = 1\n    y = 2"
+
+
+def test_code_is_not_wrapped():
+    text = "The sum is taken over `x.sum(axis=-1, keepdims=True)` (or `x.mean()`), row by row."
+    assert paragraphs(text, 40).splitlines() == [
+        "The sum is taken over",
+        "`x.sum(axis=-1, keepdims=True)` (or",
+        "`x.mean()`), row by row.",
+    ]
+    for code in (
+        "    y = (x - x.mean(axis=-1, keepdims=True)) / s",
+        "    y = x @ w + b * 2  # the bias is added last",
+    ):
+        assert paragraphs(code, 40) == code
+
+
+def test_code_that_is_longer_than_a_line_is_wrapped_and_so_is_the_row_of_a_table():
+    assert words(f"Is `{'x + ' * 12}x` right?", 40)[0] == f"Is `{'x + ' * 9}".rstrip()
+    assert paragraphs("    q  [..., Tq, d_k]    Tq queries   scores", 40).splitlines() == [
+        "    q  [..., Tq, d_k]    Tq queries",
+        "    scores",
+    ]

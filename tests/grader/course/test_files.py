@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from dojo_page.editor import EditedText
-from dojo_page.workplace import History
+from dojo_page.files import NotWritten, write_edited
+from dojo_page.history import History
 from dojo_show import command as speak
 from grader.cli.grade import grade
 from grader.cli.kata import kata
@@ -216,10 +216,8 @@ def test_the_page_saves_through_no_link(own, outside):
     own.stub(info).unlink()
     track.rmdir()
     track.symlink_to(outside)
-    document = EditedText(own.stub(info))
-    document.text = "x = 1\n"
-    assert not document.save()
-    assert document.problem == f"{info.track} is a link, so double.py is not written."
+    with pytest.raises(NotWritten, match=f"{info.track} is a link, so double.py is not written."):
+        write_edited(own.stub(info), "x = 1\n", "")
 
 
 def test_what_is_remembered_lies_beside_the_exercises_and_not_where_they_lead(own, tmp_path):

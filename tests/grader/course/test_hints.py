@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dojo_page import toolbar
+from dojo_page import desk
 from grader.course.catalog import Course
 from grader.formats import pages
 
@@ -84,7 +84,7 @@ def test_a_line_that_a_hint_gives_away_is_seen():
 
 def test_the_page_shows_a_drawn_part_as_it_was_typed():
     text = "Hint 1 of 3: Look at `x`:\n\n    a  <b>\n      c\n\nThen go on."
-    shown = pages.fill(toolbar.TEMPLATES / "hint.html", text=text)
+    shown = pages.fill(desk.TEMPLATES / "hint.html", text=text)
     assert "<p>Hint 1 of 3: Look at <code>x</code>:</p>" in closed_lines(shown)
     assert "<pre>a  &lt;b&gt;\n  c</pre>" in shown
     assert "<p>Then go on.</p>" in closed_lines(shown)

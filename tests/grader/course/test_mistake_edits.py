@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dojo_authoring.verify import static_checks, time_limit
+from dojo_authoring.verify import record, static_checks, time_limit
 from dojo_authoring.verify.judged import Records
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
@@ -298,13 +298,13 @@ def test_grade_says_which_edit_no_longer_applies(course, numpy_source):
 def test_what_was_judged_is_void_once_an_edit_changes(course):
     made = course()
     info = made.kata_info("double")
-    records, verified = Records(made, info, SEED), static_checks.digest_of(made, info)
+    records, verified = Records(made, info, SEED), record.digest_of(made, info)
     records.note_mistakes([])
     records.save()
     assert Records(made, info, SEED).unchanged_mistakes == []
     made.edits(info).write_text(TRIPLES.replace("3 * x", "4 * x"))
     assert Records(made, info, SEED).unchanged_mistakes is None
-    assert static_checks.digest_of(made, info) != verified
+    assert record.digest_of(made, info) != verified
 
 
 def test_an_edit_that_never_ends_is_named_with_its_line(course, monkeypatch):

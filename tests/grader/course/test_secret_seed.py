@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
-from dojo_authoring.verify.static_checks import write_record
+from dojo_authoring.verify.record import write_record
 from dojo_classroom.command import ClassOptions
 from grader.answer_keys.file import KeyFile, open_keyring, unseal
 from grader.cases.generation import SEED

@@ -5,14 +5,14 @@ import multiprocessing
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from dojo_page.workplace import History
+from dojo_page.history import History
 from grader.course.catalog import Course
 from grader.course.files import Folder, replacing
 from grader.course.hints import next_hint
@@ -50,7 +50,8 @@ def test_an_outcome_is_remembered_and_the_best_score_stays(state, course):
     state.record(FAILED, "1")
     worse = KataReport("double", "attention", "failed", 1000, checks=CHECKS[1:])
     state.record(worse, "2")
-    assert CourseState(course).kata("double") == KataState(
+    found = CourseState(course).kata("double")
+    assert found == KataState(
         digest="2",
         status="failed",
         score=0,
@@ -58,7 +59,72 @@ def test_an_outcome_is_remembered_and_the_best_score_stays(state, course):
         mistake="triples",
         checks={"b": "failed"},
         mistakes=["triples"],
+        graded_at=found.graded_at,
+        attempts=2,
+        repeats=1,
     )
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let the grader read the time from a list of minutes after noon."""
+    minutes = []
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls):
+            return datetime(2026, 3, 14, 12) + timedelta(minutes=minutes.pop(0))
+
+    monkeypatch.setattr("grader.course.state.datetime", Clock)
+    return minutes
+
+
+def test_the_way_to_the_first_pass_is_remembered_and_ends_with_it(state, clock):
+    clock += [0, 4, 64, 65, 90]
+    state.record(FAILED, "1")
+    state.change("double", hints=2)
+    state.record(FAILED, "2")
+    state.record(FAILED, "3")  # after a pause that counts as a quarter of an hour
+    state.change("double", hints=0)  # as after the last hint
+    state.record(PASSED, "4")
+    way = {"attempts": 4, "repeats": 2, "helped": 2, "seconds": (4 + 15 + 1) * 60}
+    found = state.kata("double")
+    assert {name: getattr(found, name) for name in way} == way
+    assert found.graded_at == "2026-03-14T13:05:00"
+    state.change("double", hints=3)
+    state.record(FAILED, "5")
+    found = state.kata("double")
+    assert {name: getattr(found, name) for name in way} == way
+    assert found.graded_at == "2026-03-14T13:30:00"
+
+
+def test_versions_that_are_graded_while_somebody_types_and_the_same_once_more_are_no_attempts(state, clock):
+    clock += [0, 1, 2]
+    state.record(FAILED, "1")
+    state.record(FAILED, "1")
+    state.record(FAILED, "2", is_typed=True)
+    found = state.kata("double")
+    assert (found.attempts, found.repeats, found.seconds) == (1, 0, 120)
+
+
+@pytest.mark.parametrize("before", ["", "yesterday", "2026-13-99T00:00:00", "2999-01-01T00:00:00"])
+def test_a_time_that_is_not_readable_or_lies_ahead_costs_nothing(state, clock, before):
+    clock += [0, 1]
+    state.record(FAILED, "1")
+    state.change("double", graded_at=before)
+    state.record(FAILED, "2")
+    assert (state.kata("double").seconds, state.kata("double").attempts) == (0, 2)
+
+
+def test_a_state_of_an_older_grader_keeps_its_hints_when_it_is_graded_again(state, clock):
+    clock += [0]
+    state.folder.mkdir()
+    old = {"digest": "1", "status": "passed", "passed": True, "hints": 2, "passed_on": "2026-03-01"}
+    (state.folder / "state.json").write_text(json.dumps({"version": 1, "katas": {"double": old}}))
+    assert state.kata("double") == KataState(**old)
+    state.record(PASSED, "2")
+    found = state.kata("double")
+    assert (found.helped, found.attempts, found.graded_at) == (2, 0, "2026-03-14T12:00:00")
 
 
 def test_the_day_of_the_first_pass_and_the_mistakes_are_remembered(state):
@@ -134,6 +200,7 @@ def test_fields_of_a_wrong_type_are_forgotten_alone(state):
     file = state.folder / "state.json"
     record = json.loads(file.read_text())
     record["katas"]["double"] |= {"score": "much", "hints": True, "checks": [], "new": 1, "mistakes": "all"}
+    record["katas"]["double"] |= {"attempts": "many", "seconds": -1, "graded_at": "\x1b[31m", "due_told": 1}
     file.write_text(json.dumps(record))
     assert state.kata("double") == KataState(digest="1", status="failed", best=500, mistake="triples")
 
@@ -257,6 +324,7 @@ def test_a_folder_that_another_process_has_locked_for_good_holds_nobody_up(state
     assert state.kata("double").hints == 2
 
 
+@pytest.mark.extra  # no verdict needs the page
 @pytest.mark.slow
 def test_a_page_that_is_killed_while_it_saves_loses_nothing_and_leaves_nothing():
     script = Path(__file__).resolve().parents[3] / "benchmarks" / "killed.py"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dojo_authoring.release.repository import core_files
-from dojo_authoring.verify.static_checks import unfinished, unkept_plans
+from dojo_authoring.release.repository import core_files, student_files
+from dojo_authoring.verify.static_checks import unfinished, unkept_plans, untrained_skills
 from grader.cli.grade import grade
 from grader.cli.kata_list import kata_list
 from grader.course.catalog import Course
@@ -30,10 +30,17 @@ def test_what_is_written_is_read_again(write, tmp_path):
         by_hand=True,
         see="shown/here",
         assistants="none",
+        puzzles=False,
         katas={"causal": Effort(20, 1), "padding": Effort(30, 3, ["causal"])},
-        plans={"lab": Plan(0.5, ["causal"]), "term": Plan(1, ["causal", "padding"])},
+        plans={
+            "lab": Plan(0.5, ["causal"]),
+            "term": Plan(1, ["causal", "padding"], 'the "whole"', ["padding", "causal"]),
+        },
         aliases={"triangle": "causal"},
         shortcuts={"causal": ["numpy.tri", "torch.*"], "padding": "It is a comparison."},
+        skills={"causal": ["masks", "positions"], "padding": ["masks"]},
+        skill_names={"masks": 'What is "seen".', "positions": "Where it stands."},
+        has_fixed_order=True,
     )
     assert syllabus(write, tmp_path, to_text(said)) == said
     assert said.order == ["causal", "padding"]
@@ -50,8 +57,9 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
     [
         (
             "titel = 'x'\n[path]",
-            "nothing is called `titel`; there are title, about, by_hand, reveal, see, assistants, [path],"
-            " [tracks], [katas], [shortcuts], [plans] and [aliases].",
+            "nothing is called `titel`; there are title, about, by_hand, reveal, see, assistants,"
+            " order, puzzles, [path], [tracks], [katas], [skills], [skill_names], [shortcuts], [plans]"
+            " and [aliases].",
         ),
         (f"{PATH}[aliases]\nz = 'q'", "`z` in [aliases]: [path] lists no kata 'q'."),
         (f"{PATH}[aliases]\ny = 'x'", "`y` in [aliases] is a kata itself."),
@@ -65,8 +73,24 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
             )
             for listed in ("1", "[1]", "[]", "''")
         ),
+        *(
+            (f"order = {order}\n{PATH}", 'order is "fixed", or is left out.')
+            for order in ("true", "'free'", "''", "[]")
+        ),
+        (f"has_fixed_order = true\n{PATH}", "nothing is called `has_fixed_order`; there are"),
+        (f"skills = 1\n{PATH}", "skills is a table: [skills]."),
+        (f"skill_names = 1\n{PATH}", "holds in [skill_names] a text in quotes for each skill."),
+        (f"{PATH}[skill_names]\nm = 1", "holds in [skill_names] a text in quotes for each skill."),
+        (f"{PATH}[skill_names]\nx = 'm'", "`x` in [skill_names] is a kata itself."),
+        (f"{PATH}[skills]\nz = ['m']", "`z` in [skills]: [path] lists no kata 'z'."),
+        (f"{PATH}[skills]\nx = ['m']", "`x` in [skills] trains `m`, which [skill_names] does not have."),
+        *(
+            (f"{PATH}[skills]\nx = {listed}", "`x` in [skills] is a list of one to 3 different skills.")
+            for listed in ("1", "[1]", "[]", "['m', 'm']", "['m', 'n', 'o', 'p']", "'m'")
+        ),
         ("title = 5\n[path]", 'title is a text in quotes: title = "…".'),
         ("by_hand = 'yes'\n[path]", "by_hand is true or false, without quotes."),
+        ("puzzles = 'no'\n[path]", "puzzles is true or false, without quotes."),
         ("reveal = true\n[path]", 'reveal is "passed", or is left out.'),
         *(
             (f"assistants = {word}\n{PATH}", 'assistants is "tutor", "none" or "free", or is left out.')
@@ -105,6 +129,16 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
             "`lab` in [plans]: hours = 0 must be a number above 0.",
         ),
         (f"{PATH}[plans.lab]\nhours = 1", "katas must be a list of katas."),
+        (
+            f"{PATH}[plans.lab]\nhour = 1",
+            "nothing is called `hour`; there are about, hours, katas and wants.",
+        ),
+        (f"{PATH}[plans.lab]\nhours = 1\nkatas = []\nabout = 1", 'about is a text in quotes: about = "…".'),
+        (f"{PATH}[plans.lab]\nhours = 1\nkatas = []\nwants = 'x'", "wants must be a list of katas."),
+        (
+            f"{PATH}[plans.lab]\nhours = 1\nkatas = ['y']\nwants = ['x']",
+            "wants names `x`, which the plan does not list.",
+        ),
         (f"{PATH}[plans.lab]\nhours = 1\nkatas = ['z']", "katas names `z`, which [path] does not list."),
         (
             f"{PATH}[katas]\ny = {{ {EASY}, builds_on = ['x'] }}\n[plans.lab]\nhours = 1\nkatas = ['y']",
@@ -124,16 +158,24 @@ def test_a_part_of_a_course_keeps_what_it_says_about_its_katas():
         path={"masks": ["causal", "padding"], "other": ["last"]},
         katas={"causal": Effort(20, 1), "padding": Effort(30, 3, ["causal"]), "last": Effort(10, 2)},
         plans={"lab": Plan(1, ["padding"]), "term": Plan(1, ["causal", "padding", "last"])},
+        skills={"causal": ["masks", "positions"], "padding": ["masks"]},
+        skill_names={"positions": "Where.", "masks": "What."},
     )
     part = whole.limited_to(["padding"])
     assert part.path == {"masks": ["padding"]}
     assert part.katas == {"padding": Effort(30, 3, [])}
     assert part.plans == {"lab": Plan(1, ["padding"])}
+    assert (part.skills, part.skill_names) == ({"padding": ["masks"]}, {"masks": "What."})
 
 
 class TestTheShippedCourse:
     def test_every_kata_has_its_minutes_and_its_difficulty(self):
         assert list(COURSE.syllabus.katas) == COURSE.syllabus.order == list(COURSE.katas)
+
+    def test_every_kata_trains_one_to_three_of_sixteen_skills(self):
+        assert list(COURSE.syllabus.skills) == COURSE.syllabus.order
+        assert len(COURSE.syllabus.skill_names) == 16
+        assert untrained_skills(COURSE) == []
 
     def test_the_plans_take_what_they_promise(self):
         assert {name: plan.hours for name, plan in COURSE.syllabus.plans.items()} == {
@@ -141,7 +183,7 @@ class TestTheShippedCourse:
             "weekend": 16,
             "interview": 29,
             "cs336": 28,
-            "term": 76,
+            "term": 85,
         }
         assert unkept_plans(COURSE) == []
         assert COURSE.syllabus.plans["term"].katas == COURSE.syllabus.order
@@ -205,3 +247,36 @@ def test_a_release_keeps_the_efforts_and_the_plans_of_its_katas(write, tmp_path,
     )
     assert read_syllabus(released).katas == {"double": Effort(5, 1)}
     assert read_syllabus(released).plans == {"lab": Plan(0.1, ["double"])}
+
+
+SKILLS = """path = { attention = ['double'], modules = ['center'] }
+[skills]
+double = ["sums"]
+[skill_names]
+sums = "Sums."
+means = "Means."
+"""
+
+
+def test_a_kata_without_a_skill_and_a_skill_without_a_kata_are_gaps(write, tmp_path, tiny_files):
+    course = Course(write(tmp_path, {**tiny_files, "tests/katas/path.toml": SKILLS}))
+    gap = "tests/katas/path.toml does not say what it trains; add a line to [skills]."
+    assert gap in unfinished(course, course.katas["center"])
+    assert gap not in unfinished(course, course.katas["double"])
+    assert untrained_skills(course) == [
+        "tests/katas/path.toml: no kata trains `means`; add it to a kata in [skills], or take it out."
+    ]
+
+
+def test_a_release_for_a_class_has_a_fixed_order_and_the_files_for_all_hosts_have_not(
+    write, tmp_path, tiny_files
+):
+    course = Course(write(tmp_path, {**tiny_files, "tests/katas/path.toml": SKILLS}))
+    infos = [course.katas["double"]]
+    core = core_files(course, infos, 20170612)
+    released = student_files(course, core, infos, (), b"")
+    for number, (files, is_fixed) in enumerate(((core, False), (released, True))):
+        text = files["tests/katas/path.toml"].decode()
+        found = syllabus(write, tmp_path / str(number), text)
+        assert found.has_fixed_order is is_fixed
+        assert (found.skills, found.skill_names) == ({"double": ["sums"]}, {"sums": "Sums."})

@@ -1,12 +1,14 @@
 """Several mistakes are named together only if each of them is needed for what the submission answers."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from grader.course.catalog import Course
 from grader.course.mistake_edits import merged, read_edits
 from grader.course.submission import Submission
+from grader.diagnosis.several_mistakes import SeveralMistakes
 from grader.formats import account
 from grader.grading.grader import Grader
 
@@ -108,6 +110,23 @@ def causal_mask(query_len, key_len=None):
     assert "causal_mask(2)" not in told.check.call  # without a cache it shows nothing
 
 
+def test_two_mistakes_that_have_a_check_each_are_said_once(numpy_source):
+    course = Course(ROOT)
+    code = """
+import numpy as np
+
+def causal_mask(query_len, key_len=None):
+    if key_len is None:
+        key_len = query_len
+    return np.tril(np.ones((query_len, key_len)))
+"""
+    grader = Grader(course, {"numpy": numpy_source})
+    report = grader.grade(Submission(course.kata_info("causal_mask"), code, "causal_mask.py")).report
+    said = {check.mistake.id for check in report.checks if check.mistake}
+    assert said == {"returns_zeros_and_ones", "counts_queries_from_the_first_key"}
+    assert "each described as if it were the only one" in account.told(report).count
+
+
 INT8 = ("exercises/{}.py", "tests/katas/serving/test_int8_linear.py", "solutions/{}/reference.py")
 PUT_BACK = """
 import numpy as np
@@ -138,6 +157,59 @@ def test_a_half_that_only_mends_what_the_other_breaks_behind_the_complaint_is_no
     course = Course(tmp_path)
     submission = Submission(course.kata_info("int8_linear"), PUT_BACK, "int8_linear.py")
     assert names(Grader(course, {"numpy": numpy_source}).grade(submission).report) == set()
+
+
+class Changing:
+    """A mistake that adds its number to the answer of some cases; together they add up."""
+
+    changes, likeliness, text = frozenset(), (0, 0), ""
+
+    def __init__(self, name, added):
+        self.id, self.added = name, added
+
+    def with_another(self, other):
+        both = {*self.added, *other.added}
+        return Changing("", {case: self.added.get(case, 0) + other.added.get(case, 0) for case in both})
+
+    def outcome(self, _, case):
+        return self.added.get(case.index)
+
+
+def failed_check(answers, counted=()):
+    """A failed check whose submission answers its cases with these numbers."""
+    cases = [SimpleNamespace(index=n, weight=n, arguments={"n": bool(n)}) for n in range(len(answers))]
+    failures = {n: SimpleNamespace(raises=n, counts_work=n in counted) for n in range(len(answers))}
+    return SimpleNamespace(
+        check=SimpleNamespace(position=lambda case: case.index),
+        smallest_first=cases,
+        failures=failures,
+        agrees=lambda mistake, case: mistake.outcome(None, case) == answers[case.index],
+    )
+
+
+def test_a_third_mistake_is_joined_before_the_pairs_that_explain_nothing():
+    needed = [Changing(str(case), {case: 1.0}) for case in range(3)]
+    others = [Changing(f"other {n}", {0: n / 7, 1: n / 7, 2: n / 7}) for n in range(2, 42)]
+    search = SeveralMistakes([*others, *needed], [failed_check([1.0, 1.0, 1.0])], lambda _: None)
+    first = next(search.found())[0]
+    assert {one.id for one in first.parts} == {"0", "1", "2"}
+    assert search._asked < 7 * len(others)  # there are 780 pairs of the others
+
+
+def test_what_a_case_of_counted_work_shows_is_asked_only_where_no_other_case_fails():
+    asked = []
+
+    class Asked(Changing):
+        def outcome(self, check, case):
+            asked.append(case.index)
+            return super().outcome(check, case)
+
+    mistakes = [Asked("one", {0: 1.0, 1: 1.0})]
+    for counted, expected in [([0], {1}), ([0, 1], {0, 1})]:
+        asked.clear()
+        search = SeveralMistakes(mistakes, [failed_check([1.0, 1.0], counted)], lambda _: None)
+        assert [one.id for one in search.likely] == ["one"]
+        assert set(asked) == expected
 
 
 REFERENCE = "def f(x, y):\n    z = x + y\n    return z * 2\n"

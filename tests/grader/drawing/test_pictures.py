@@ -26,6 +26,11 @@ def drawn(picture, width=80, ascii_only=False):
     return text.draw(picture, width, lambda shown, _: shown, ascii_only=ascii_only)
 
 
+#: What is drawn of a value: a tile, the bar of a number, and the number.
+PLUS = r'<rect class="plus" x="(\d+)" y="(\d+)" width="(\d+)"'
+NUMBER = r'<text x="(\d+)" y="(\d+)" text-anchor="(end|start)">([^<]*)<'
+
+
 def test_a_mask_is_drawn_as_a_grid_with_a_cross_before_each_wrong_cell():
     due = np.tril(np.ones((2, 3), dtype=bool), 1)
     found = picture(due, np.tril(np.ones((2, 3), dtype=bool)))
@@ -132,6 +137,33 @@ def test_svg_has_a_cross_and_a_border_on_wrong_cells_and_all_values_in_a_table()
     assert "<td>-2</td>" in drawing
     assert 'role="img"' in drawing
     assert "style=" not in drawing  # a strict policy forbids it
+
+
+@pytest.mark.parametrize(
+    ("due", "got"),
+    [
+        (np.eye(3, dtype=bool), np.ones((3, 3), dtype=bool)),
+        (np.eye(3, dtype=bool), np.zeros((3, 3), dtype=bool)),
+        (np.eye(2), np.full((2, 2), -1.23456e-5)),
+        (np.array([0.5, 0.25, 0.25]), np.array([-1.23456e-5, 1.0, 0.25])),
+    ],
+)
+def test_no_cross_of_the_svg_covers_a_value(due, got):
+    drawing = svg.draw(picture(due, got)).rpartition("<svg")[2]
+    crosses = [
+        (int(x), y)
+        for x, y in re.findall(r'<text x="(\d+)" y="(\d+)" text-anchor="start" class="cross"', drawing)
+    ]
+    tiles = [(int(x), int(y) + 14, int(x) + int(wide)) for x, y, wide in re.findall(PLUS, drawing)]
+    numbers = [(int(x), y, anchor, len(text)) for x, y, anchor, text in re.findall(NUMBER, drawing)]
+    assert crosses
+    for left, y in crosses:
+        right = left + 12
+        covered = [end for begin, at, end in tiles if at == int(y) and begin < right and left < end]
+        assert covered == []
+        for x, at, anchor, length in numbers:
+            begin, end = (x - 8 * length, x) if anchor == "end" else (x, x + 8 * length)
+            assert at != y or end <= left or right <= begin
 
 
 def test_svg_has_a_drawing_for_each_panel_so_that_a_phone_shows_them_below_each_other():

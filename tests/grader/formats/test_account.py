@@ -84,7 +84,7 @@ def terminal(*checks):
 def test_of_two_mistakes_both_sentences_are_told_in_full():
     text = terminal(failing("law", mistake=NO_SCALE), failing("extreme", mistake=NO_MAX))
     assert text.index(NO_SCALE.text) < text.index(NO_MAX.text)
-    assert "2 of 2 checks fail, 2 reasons" in text
+    assert "2 of 2 checks fail, 2 reasons, each described as if it were the only one" in text
 
 
 def test_a_mistake_that_explains_a_part_is_told_as_one_of_the_reasons():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from dojo_authoring.release import repository
+from dojo_authoring.release.wheel import sources
 from dojo_classroom.class_page import CLASS_TEMPLATE
 from dojo_classroom.student_page import STUDENT_TEMPLATE
 from grader.formats import account, html, pages
@@ -101,4 +101,4 @@ def test_the_wheel_has_the_templates_and_the_styles():
     folders = (pages.TEMPLATES, STUDENT_TEMPLATE.parent, CLASS_TEMPLATE.parent)
     files = {path.as_posix() for folder in folders for path in folder.iterdir()}
     assert len(files) > 4
-    assert files <= {path.as_posix() for path in repository.sources().values()}
+    assert files <= {path.as_posix() for path in sources().values()}

@@ -1,12 +1,13 @@
 """Tests of a report in the terminal: the cause first, everything else in short."""
 
+import code
 from dataclasses import replace
 
 import pytest
 
 from grader.formats import account, terminal
 from grader.formats.terminal import View
-from grader.report import CheckReport, KataReport, Mistake, Panel, Picture, Place
+from grader.report import CheckReport, KataReport, Mistake, Panel, Picture, Place, Repair
 from grader.texts.wrapping import code_lines
 
 MISTAKE = Mistake("forgets_to_scale", "The scores are not divided by sqrt(d_k).")
@@ -41,9 +42,9 @@ def test_the_mistake_comes_first_and_is_told_once():
         "",
         "  5 of 6 checks fail, one reason",
         "  ✗ The result differs from the reference's.",
-        "    f(x, 3)",
-        "    # x: float64 (1,)",
-        "    # No short code makes this call.",
+        "f(x, 3)",
+        "# x: float64 (1,)",
+        "# No short code makes this call.",
         "    expected     got",
         "         0  1         0  1",
         "    0 │  1  2    0 │  1 ✗3",
@@ -64,9 +65,9 @@ def test_the_line_that_raised_is_shown_with_a_caret():
         "  ✗ The code raised TypeError: no (line 4).",
         "",
         "  1 of 2 checks fails",
-        "    f(x, 3)",
-        "    # x: float64 (1,)",
-        "    # No short code makes this call.",
+        "f(x, 3)",
+        "# x: float64 (1,)",
+        "# No short code makes this call.",
         "    4 │ return g(x)",
         "      │        ^^^^",
     ]
@@ -154,18 +155,57 @@ def test_a_report_of_several_reasons_fits_a_screen():
     ]
     named = replace(WRONG, mistake=replace(MISTAKE, text="word " * 105), pictures=(PICTURE,))
     lines = shown(named, *laws)
-    assert len(lines) <= 24
-    assert "    expected     got" not in lines  # there is no room for a drawing
+    assert len(lines) <= 22
+    assert lines[-4:-2] == ["  … and 30 more reasons", ""]  # nor for what each of them is
+
+
+def test_reasons_that_have_no_room_in_full_are_told_in_their_first_sentence():
+    laws = [replace(WRONG, name=f"law {n}", call=f"f({n})", message=f"Not {n}. " * 9) for n in range(2)]
+    mistakes = [replace(MISTAKE, id=f"m{n}", text=f"Not {n}. " + "word " * 45) for n in range(2)]
+    others = [replace(law, mistake=mistake) for law, mistake in zip(laws, mistakes, strict=True)]
+    named = replace(WRONG, mistake=MISTAKE, call="import a\n" + "f(x)\n" * 6)
+    assert {"  ✗ Not 0.", "  ✗ Not 1."} <= {*shown(named, *others)}
+    assert "  ✗ Not 0." not in shown(named, *others, lines=40)
+
+
+def test_code_is_shown_as_the_prompt_of_python_takes_it():
+    helper = "import a\ndef r(x):\n    y = x\n\n    return y\nf(r(1))"
+    as_pasted = ["import a", "def r(x):", "    y = x", "    return y", "", "f(r(1))"]
+    for detail in ("normal", "full", "snippet"):
+        lines = shown(replace(WRONG, call=helper, snippet=helper), detail=detail)
+        at = lines.index("import a")
+        assert lines[at : at + 6] == as_pasted
+    console, results = code.InteractiveConsole({"a": None, "f": lambda x: x}), []
+    console.push("import sys as a")
+    for line in as_pasted[1:]:
+        results.append(console.push(line))
+    assert results == [True, True, True, False, False]
+
+
+def test_what_a_search_finds_later_is_told_after_the_report():
+    named = Mistake("m", "It is a known mistake.", certain=True)
+    repair = Repair("a name", Place(4, "    return g(x)", 11, 15))
+    before = KataReport("f", "a", "failed", 200, checks=(WRONG,))
+    after = replace(before, checks=(replace(WRONG, mistake=named),), repairs=(repair,))
+    assert terminal.render_found(before, before) == ""
+    assert terminal.render_found(before, after).splitlines() == [
+        "",
+        "  It is a known mistake.",
+        "",
+        "  Changing only this spot makes every check pass: a name.",
+        "    4 │ return g(x)",
+        "      │        ^^^^",
+    ]
 
 
 def test_an_unwritten_part_shows_no_call():
     text = "This part is not written yet: it raises NotImplementedError."
-    assert "    f(x, 3)" not in shown(replace(WRONG, message=text, expected=None, got=None))
+    assert "f(x, 3)" not in shown(replace(WRONG, message=text, expected=None, got=None))
 
 
 def test_what_came_and_what_is_expected_stand_below_the_call():
     lines = shown(replace(WRONG, came="result[1]: 3.0, expected 2.0"))
-    assert lines[lines.index("    # x: float64 (1,)") + 2] == "    # result[1]: 3.0, expected 2.0"
+    assert lines[lines.index("# x: float64 (1,)") + 2] == "# result[1]: 3.0, expected 2.0"
 
 
 def test_a_call_that_is_not_whole_says_what_prints_code_that_runs():
@@ -173,8 +213,8 @@ def test_a_call_that_is_not_whole_says_what_prints_code_that_runs():
         shown(WRONG),
         shown(replace(WRONG, snippet="from attention import f\nprint(f(x, 3))")),
     )
-    assert "    # No short code makes this call." in without
-    assert "    # Too long here. Code that runs: grade attention --snippet" in with_code
+    assert "# No short code makes this call." in without
+    assert "# Too long here. Code that runs: grade attention --snippet" in with_code
     whole = "from attention import f\nf([1.0], 3)"
     assert not any("Too long" in line for line in shown(replace(WRONG, call=whole, snippet=whole)))
 
@@ -183,9 +223,9 @@ def test_a_call_that_leaves_the_report_too_long_is_shown_without_its_values():
     helper = ["from attention import f", "def helper(x):", "    return x", *["x = [1.0]"] * 20, "f(x, 3)"]
     lines = shown(replace(WRONG, call="\n".join(helper), counterexample={"x": "[1.0]"}, snippet="f"))
     assert lines[4:7] == [
-        "    f(x, 3)",
-        "    # x: [1.0]",
-        "    # Too long here. Code that runs: grade attention --snippet",
+        "f(x, 3)",
+        "# x: [1.0]",
+        "# Too long here. Code that runs: grade attention --snippet",
     ]
 
 
@@ -201,10 +241,10 @@ def test_a_call_that_fits_no_screen_is_shown_without_its_values():
     call = "\n".join(["import numpy as np", "from a import f", *lines, "f(x_0, x_1)"])
     long = replace(WRONG, call=call, counterexample=values, mistake=replace(MISTAKE, text="word " * 90))
     shown_ = shown(long)
-    assert len(shown_) <= 30
-    assert "    f(x_0, x_1)" in shown_
-    assert "    import numpy as np" not in shown_
-    assert "    x_15 = np.array([1.0])" in shown(replace(long, mistake=MISTAKE))
+    assert len(shown_) <= 22
+    assert "f(x_0, x_1)" in shown_
+    assert "import numpy as np" not in shown_
+    assert "x_15 = np.array([1.0])" in shown(replace(long, mistake=MISTAKE), lines=30)
 
 
 def test_a_snippet_is_of_the_call_that_the_report_shows():

@@ -8,9 +8,11 @@ import pytest
 
 from grader.course.catalog import Course
 from grader.course.submission import SubmissionRejected, parse
+from grader.diagnosis.matcher import MistakeMatcher
 from grader.formats import account
+from grader.grading.grader import Grader
 from grader.grading.report_builder import fitting
-from grader.grading.session import open_grader
+from grader.worker.fork_server import WorkerFactories
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = "import numpy as np\n\n\n"
@@ -43,14 +45,17 @@ def cross_mask(tgt_ids, src_ids, pad_id):
 IN_TORCH = "import torch\n\n\ndef softmax(x, axis=-1):\n    return torch.softmax(x, dim=axis)\n"
 
 
+COURSE = Course(ROOT)
+
+
 @pytest.fixture(scope="module")
 def report_on():
-    course = Course(ROOT)
-    infos = [course.kata_info(name) for name in ("softmax", "token_embedding", "padding_mask")]
-    grader, factories = open_grader(course, infos)
-    by_name = {info.name: info for info in infos}
-    yield lambda name, source: grader.grade(parse(by_name[name], source, f"{name}.py")).report
-    factories.close()
+    """`report_on(name, source)` returns the report of an answer to a kata; no mistake is named in it."""
+    infos = COURSE.katas
+    with closing(WorkerFactories(["numpy", "torch"])) as sources:
+        grader = Grader(COURSE, sources)
+        grader.matchers = {name: MistakeMatcher([]) for name in infos}  # recording mistakes takes minutes
+        yield lambda name, source: grader.grade(parse(infos[name], source, f"{name}.py")).report
 
 
 def test_an_axis_that_a_sum_has_lost_is_asked_for_and_found(report_on):
@@ -155,24 +160,20 @@ REFERENCES = sorted(ROOT.glob("solutions/*/*/reference.py"))
 MAKING_TENSORS = [file.parent.name for file in REFERENCES if MADE_ON_A_DEVICE.search(file.read_text("utf-8"))]
 
 
+@pytest.mark.every(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("kata", MAKING_TENSORS)
-def test_a_tensor_made_on_the_advised_device_costs_no_points(kata):
+def test_a_tensor_made_on_the_advised_device_costs_no_points(report_on, kata):
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    course = Course(ROOT)
-    info = course.katas[kata]
-    right = course.solution(info, "reference").read_text(encoding="utf-8")
-    grader, factories = open_grader(course, [info])
+    right = COURSE.solution(COURSE.katas[kata], "reference").read_text(encoding="utf-8")
     advices = 0
-    with closing(factories):
-        for made in MADE_ON_A_DEVICE.finditer(right):
-            before, after = right[: made.start()], right[made.end() :]
-            wrong = account.wrong(grader.grade(parse(info, before + after, f"{kata}.py")).report)
-            told = " ".join(check.message for check in wrong if check.name == "stays_on_the_device")
-            advices += "Create tensors on that device" in told
-            if advised := re.search(r"device=\w+\.device", told):
-                source = f"{before}, {advised[0]}{after}"
-                assert grader.grade(parse(info, source, f"{kata}.py")).report.status == "passed", told
+    for made in MADE_ON_A_DEVICE.finditer(right):
+        before, after = right[: made.start()], right[made.end() :]
+        wrong = account.wrong(report_on(kata, before + after))
+        told = " ".join(check.message for check in wrong if check.name == "stays_on_the_device")
+        advices += "Create tensors on that device" in told
+        if advised := re.search(r"device=\w+\.device", told):
+            assert report_on(kata, f"{before}, {advised[0]}{after}").status == "passed", told
     assert advices
 
 
@@ -186,7 +187,7 @@ def test_quotes_in_an_f_string_that_need_a_newer_python_are_told_so():
 
 def _refused(source):
     try:
-        parse(Course(ROOT).kata_info("softmax"), source, "softmax.py")
+        parse(COURSE.kata_info("softmax"), source, "softmax.py")
     except SubmissionRejected as refused:
         return str(refused)
     return ""

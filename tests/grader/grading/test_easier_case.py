@@ -159,3 +159,10 @@ def test_the_seed_of_a_seeded_array_is_found_in_every_float_dtype(dtype):
     assert seed_of(seeded(np.empty((3, 4), dtype), 17)) == 17
     assert seed_of(LARGE.astype(dtype)) is None
     assert seed_of(seeded(np.empty((3, 4), dtype), 17).T) is None
+
+
+def test_a_seeded_value_may_have_no_axes():
+    torch = pytest.importorskip("torch")
+    for value in (np.array(2.5, np.float32), torch.tensor(2.5)):
+        found = seeded(value, 0)
+        assert (type(found), found.dtype, tuple(found.shape)) == (type(value), value.dtype, ())

@@ -187,7 +187,7 @@ OVERFLOWS_IN_TORCH = """
 """
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", IN_TORCH, ids=lambda path: path.parent.name)
 def test_an_idiomatic_answer_in_pytorch_has_full_marks(grader, path):

@@ -5,7 +5,8 @@ import pytest
 
 from grader.answer_keys.answers import Case
 from grader.checks.runner import Failure
-from grader.grading.snippet import pruned, script_of, signatures_of, with_parameters
+from grader.grading.parameters import signatures_of, with_parameters
+from grader.grading.snippet import pruned, script_of
 from grader.grading.values_as_code import code_of
 from grader.values.comparison import Difference
 from grader.values.exchange import TRANSLATED
@@ -104,6 +105,12 @@ def test_a_tensor_is_rebuilt_with_its_strides():
     (found,), _ = rebuilt(snippet(tensor))
     assert torch.equal(found, tensor)
     assert (found.dtype, found.stride()) == (tensor.dtype, tensor.stride())
+
+
+def test_a_tensor_without_axes_is_rebuilt():
+    torch = pytest.importorskip("torch")
+    (found,), _ = rebuilt(snippet(torch.tensor(0.25, dtype=torch.float64)))
+    assert (found.item(), found.dtype, found.shape) == (0.25, torch.float64, ())
 
 
 def test_lists_dicts_and_infinite_numbers_are_written_out():

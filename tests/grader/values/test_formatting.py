@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from grader.values.formatting import LIMIT, axis_names, counted, describe, describe_type, show, show_pair
+from grader.texts.phrases import counted
+from grader.values.formatting import LIMIT, axis_names, describe, describe_type, show, show_pair
 from grader.worker.protocol.codec import Handle, TensorOutline
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

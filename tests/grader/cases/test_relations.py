@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grader.grading.case_relations import CaseRelations
+from grader.cases.relations import CaseRelations
 
 
 def attention(heads, width, past, new, batch=1):
