@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Self
 
 from grader.errors import CourseError, KataError, reason_of
 from grader.reading.source import source_text
-from grader.worker.child.kernels import importable
+from grader.worker.child import kernels
 
 try:
     import fcntl
@@ -429,8 +429,8 @@ def load_file(name: str, path: Path) -> types.ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with importable(source):
-            spec.loader.exec_module(module)
+        kernels.give_to(vars(module), source)
+        spec.loader.exec_module(module)
     except SyntaxError:
         parse(path)  # raises a KataError with the line
         raise

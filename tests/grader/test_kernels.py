@@ -2,6 +2,9 @@
 
 import dis
 import sys
+import threading
+import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +200,23 @@ class TestDevice:
         monkeypatch.syspath_prepend(tmp_path)
         (tmp_path / "reference.py").write_text(HEAD + DOUBLE)
         assert load_file("reference_of_a_kernel", tmp_path / "reference.py").triton.cdiv(7, 4) == 2
+        assert "triton" not in sys.modules
+
+    def test_files_that_load_at_once_leave_nothing_behind(self, tmp_path, monkeypatch):
+        """The second begins before the first has ended, and ends after it."""
+        moments = types.ModuleType("moments")
+        moments.second_begins, moments.first_ends = threading.Event(), threading.Event()
+        monkeypatch.setitem(sys.modules, "moments", moments)
+        (tmp_path / "first.py").write_text(f"import moments\n{HEAD}moments.second_begins.wait(20)\n")
+        (tmp_path / "second.py").write_text(
+            f"import moments\n{HEAD}moments.second_begins.set()\nmoments.first_ends.wait(20)\n"
+        )
+        with ThreadPoolExecutor(2) as threads:
+            first = threads.submit(load_file, "first_of_two", tmp_path / "first.py")
+            second = threads.submit(load_file, "second_of_two", tmp_path / "second.py")
+            assert first.result().triton.cdiv(7, 4) == 2
+            moments.first_ends.set()
+            assert second.result().triton.cdiv(7, 4) == 2
         assert "triton" not in sys.modules
 
 

@@ -284,8 +284,8 @@ def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:
     module.__file__ = filename
     linecache.cache[filename] = (len(source), None, list(io.StringIO(source, newline=None)), filename)
     sys.modules[name] = module
-    with kernels.importable(source):
-        exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+    kernels.give_to(vars(module), source)
+    exec(compile(source, filename, "exec", dont_inherit=True), vars(module))
     return module
 
 

@@ -7,9 +7,8 @@ numbers that it has loaded, and nothing else.
 
 from __future__ import annotations
 
+import builtins
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -29,21 +28,19 @@ def modules() -> dict[str, Any]:
     return dict(zip(NAMES, (language.triton, language.language, language.language.math), strict=True))
 
 
-@contextmanager
-def importable(source: str) -> Iterator[None]:
-    """Let code whose source names Triton import it from here while the block runs, also where the real one is
-    installed. Behind the block nothing finds it here: PyTorch would take it for the real one."""
-    found = modules() if "triton" in source else {}
-    before = {name: sys.modules.get(name) for name in found}
-    sys.modules.update(found)
-    try:
-        yield
-    finally:
-        for name, module in before.items():
-            if module is None:
-                sys.modules.pop(name, None)
-            else:
-                sys.modules[name] = module
+def give_to(namespace: dict[str, Any], source: str) -> None:
+    """Let the code that runs in `namespace` import Triton from here if its source names it, also where the
+    real one is installed. Nothing else finds it here: PyTorch would take it for the real one."""
+    if "triton" in source:
+        namespace["__builtins__"] = {**vars(builtins), "__import__": _import}
+
+
+def _import(name: str, *terms: Any, **named: Any) -> Any:
+    """Import as Python does, but Triton from here."""
+    if name not in NAMES:
+        return builtins.__import__(name, *terms, **named)
+    listed = terms[2] if len(terms) > 2 else named.get("fromlist")  # as in `from name import listed`
+    return modules()[name if listed else NAMES[0]]
 
 
 def _is_asked_by(package: str) -> bool:
