@@ -138,7 +138,7 @@ def test_heads_cost_nothing(student, vocab_size, d_model, num_heads, d_ff, num_l
     sizes = {"vocab_size": vocab_size, "d_model": d_model, "d_ff": d_ff, "num_layers": num_layers}
     before = counted(student, **sizes, num_heads=num_heads)
     after = counted(student, **sizes, num_heads=other_heads)
-    expect.equal(after, before, f"the counts for {other_heads} heads, against those for {num_heads},")
+    expect.equal(after, before, f"the counts for num_heads={other_heads}, against those for {num_heads},")
 
 
 @KATA.law(points=1, cases=sizes)
