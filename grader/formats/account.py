@@ -172,12 +172,20 @@ def in_short(check: CheckReport) -> CheckReport:
     made = {NESTED.split(name)[0] for name in check.counterexample or {}}
     made |= SHORT_NAMES
     begins = ("import ", "from ", "def ", "class ", " ", "@", *(f"{name} = " for name in made))
-    calls = [line for line in lines if line and not line.startswith(begins)]
+    kept = [line for line in lines if line and not line.startswith(begins)]
+    # a value of an object that is not shown is not shown either
+    calls = [line for at, line in enumerate(kept) if _is_needed(line, kept[at + 1 :])]
     if len(calls) > MOST_CALLS:
         half = MOST_CALLS // 2
         left = len(calls) - 2 * half
         calls = [*calls[:half], f"# {left} more {'call' if left == 1 else 'calls'}", *calls[-half:]]
     return replace(check, call="\n".join(calls))
+
+
+def _is_needed(line: str, later: list[str]) -> bool:
+    """Return whether a line is a call, or makes something that a later line names."""
+    name, is_assignment, _ = line.partition(" = ")
+    return not is_assignment or any(re.search(rf"\b{re.escape(name)}\b", other) for other in later)
 
 
 def kinds(check: CheckReport) -> list[str]:

@@ -1,5 +1,6 @@
 """Which of several causes a report begins with."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,11 @@ def test_a_possibility_is_told_whichever_check_it_belongs_to():
     assert f"One possibility: {NO_MAX.text}" in terminal(LAW, failing("extreme", mistake=guess))
     part = failing("law", mistake=Mistake("no_max", NO_MAX.text, partial=True))
     assert "One possibility" not in terminal(part, failing("extreme", mistake=guess))  # it is said already
+
+
+def test_a_call_without_its_values_has_none_that_belongs_to_an_object():
+    """`table` is part of the model, which has no short code."""
+    call = "import torch\ntable = torch.ones(2)\ncache = Cache(2)\nadd(cache)\ngenerate(model, [[1]])"
+    check = failing("agrees_with_reference", counterexample={"model": "<an object>"})
+    check = replace(check, call=call)
+    assert account.in_short(check).call == "cache = Cache(2)\nadd(cache)\ngenerate(model, [[1]])"
