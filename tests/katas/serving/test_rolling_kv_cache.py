@@ -148,7 +148,8 @@ def due_columns(got, window, start, stop):
     )
     expect.true(fits, told)
     due, places = range(max(0, start - window + 1), stop), positions.tolist()
-    told = f"With window={window}, append of the tokens {start} to {stop - 1} must return the positions"
+    piece = f"token {start}" if stop - start == 1 else f"the tokens {start} to {stop - 1}"
+    told = f"With window={window}, append of {piece} must return the positions"
     told += f" {[*due]}, each once."
     expect.true(all(places.count(p) == 1 for p in due), f"{told} It returns {places}.")
     columns = [places.index(p) for p in due]
