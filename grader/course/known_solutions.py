@@ -126,17 +126,26 @@ class KnownSolutions:
         self.info, self.file = info, course.solution(info, part)
         path = course.solution(info, "reference")
         self.reference, self.reference_source = load_file(f"dojo_reference_{info.name}", path), read(path)
-        edited = read_edits(course.edits(info)) if part == "mistakes" else []
-        self._edited = {mistake.name: mistake for mistake in edited}
-        self._changed = {mistake.name: mistake.applied(self.reference_source) for mistake in edited}
-        lacks_file = part == "mistakes" and course.mistakes(info) == [course.edits(info)]
+        lacks_file = part == "mistakes" and not self.file.is_file()
         self.source = "" if lacks_file else read(self.file)
         self.tree = ast.Module([], []) if lacks_file else parse(self.file)
-        for name in self._edited.keys() & self._definitions.keys():
-            raise self._edited[name].taken(self.file, self._definitions[name].lineno)
+        self._edited: dict[str, EditedMistake] = {}
+        self._changed: dict[str, str] = {}
+        for mistake in read_edits(course.edits(info)) if part == "mistakes" else []:
+            self.add(mistake)
         self._uses = {node.name: _names(node) for node in self.tree.body if isinstance(node, Definition)}
         self._codes: dict[str, types.CodeType] = {}
         self._changes: dict[str, list[Change]] = {}
+
+    def add(self, mistake: EditedMistake) -> None:
+        """Take in a mistake, which may be a draft. Raises KataError if its edits do not apply, or if another
+        one has its name."""
+        if before := self._edited.get(mistake.name):
+            raise mistake.taken(before.path, before.line)
+        if mistake.name in self._definitions:
+            raise mistake.taken(self.file, self._definitions[mistake.name].lineno)
+        self._changed[mistake.name] = mistake.applied(self.reference_source)
+        self._edited[mistake.name] = mistake
 
     @property
     def names(self) -> list[str]:

@@ -7,6 +7,9 @@
 
 What follows `-` is in the reference exactly once; what follows `+` takes its place. `+` lines without a `-`
 are whole functions, which take the place of those of the same name.
+
+`[forgets_to_scale] draft subtle` is a draft: no author has read its sentence yet. It is no known mistake, so
+no student is told it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from grader.course.files import read, shorten
 from grader.errors import KataError
 from grader.mistakes import LEVELS
 
-HEADING = re.compile(r"\[(\w+)\](?: +(\w+))?\s*")
+HEADING = re.compile(r"\[(\w+)\]((?: +\w+)*)\s*")
+DRAFT = "draft"  # behind the name of a mistake that no author has read yet
 REST_OF_LINE = r" *(?:#.*)?"  # what may follow the text of an edit in a line of the reference
 ALIKE = 5  # words that two parts of an edit have to keep between them, so that another edit may change those
 WORDS = re.compile(r"\w+|\s+|.")
@@ -44,7 +48,7 @@ class LineEdit:
 
 @dataclass
 class EditedMistake:
-    """A mistake of the file at `path`, whose heading is in line `line`."""
+    """A mistake of the file at `path`, whose heading is in line `line`. A draft is told to no student."""
 
     name: str
     level: str
@@ -52,6 +56,7 @@ class EditedMistake:
     line: int
     words: list[str] = field(default_factory=list)
     edits: list[LineEdit] = field(default_factory=list)
+    is_draft: bool = False
 
     @property
     def text(self) -> str:
@@ -200,10 +205,26 @@ def _indent_at(place: int, reference: str) -> str:
 
 
 def read_edits(path: Path) -> list[EditedMistake]:
-    """Return the mistakes of a file in its order; none if it does not exist. Raises KataError."""
+    """Return the mistakes of a file in its order without the drafts; none if it does not exist. Raises
+    KataError, also for an error in a draft."""
+    return [mistake for mistake in _read(path) if not mistake.is_draft]
+
+
+def read_drafts(path: Path) -> list[EditedMistake]:
+    """Return the drafts of a file in its order; none if it does not exist. Raises KataError."""
+    return [mistake for mistake in _read(path) if mistake.is_draft]
+
+
+def _read(path: Path) -> list[EditedMistake]:
+    return parse_edits(read(path) if path.is_file() else "", path)
+
+
+def parse_edits(text: str, path: Path) -> list[EditedMistake]:
+    """Return the mistakes and the drafts of a text in the form of `mistakes.edits`. Raises KataError, with
+    `path` as the place."""
     found: list[EditedMistake] = []
     is_open = False  # whether the line before belongs to an edit
-    for number, line in enumerate(read(path).splitlines() if path.is_file() else [], 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("["):
             found.append(_heading(path, number, line))
             before = next((one for one in found[:-1] if one.name == found[-1].name), None)
@@ -239,10 +260,16 @@ def _heading(path: Path, number: int, line: str) -> EditedMistake:
     heading = HEADING.fullmatch(line)
     if not heading or not heading[1].isidentifier() or heading[1].startswith("_"):
         raise _error(path, number, f"`{line}` is no name of a mistake; write [forgets_to_scale].")
-    level = heading[2] or "ordinary"
-    if level not in LEVELS:
-        raise _error(path, number, f"`{level}` is no level; write {', '.join(LEVELS[:-1])} or {LEVELS[-1]}.")
-    return EditedMistake(heading[1], level, path, number)
+    words = heading[2].split()
+    is_draft = DRAFT in words
+    levels = [word for at, word in enumerate(words) if word != DRAFT or DRAFT in words[:at]] or ["ordinary"]
+    if levels[0] not in LEVELS:
+        known = f"{', '.join(LEVELS[:-1])} or {LEVELS[-1]}"
+        raise _error(path, number, f"`{levels[0]}` is no level; write {known}.")
+    if len(levels) > 1:
+        said = " ".join(words)
+        raise _error(path, number, f"`{said}` is too much; write one level, and `{DRAFT}` if it is one.")
+    return EditedMistake(heading[1], levels[0], path, number, is_draft=is_draft)
 
 
 def _error(path: Path, line: int, message: str) -> KataError:

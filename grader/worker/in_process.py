@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import closing, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from grader.worker.child.sandbox import limits
 from grader.worker.protocol.codec import in_one_line, span_of
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
+
+if TYPE_CHECKING:
+    from grader.processes.pool import Lost
 
 
 class LocalStudent(Student):
@@ -111,14 +114,15 @@ def _copied_tensor(tensor: Any) -> Any:
     return torch.from_numpy(span.entries).as_strided(tensor.shape, span.steps, span.first)
 
 
-def run_forked(work: Callable[[], str], seconds: float) -> tuple[int | None, str]:
-    """Run `work` in a fork of this process with limits.
+Result = TypeVar("Result")
 
-    Return the fork's exit code, None if it was killed after `seconds`, and the text that `work` returned.
-    """
-    from grader.processes.pool import Lost, Pool  # a verdict does without multiprocessing
 
-    def limited(_: None) -> str:
+def run_forked(work: Callable[[], Result], seconds: float) -> Result | Lost:
+    """Run `work` in a fork of this process with limits, and return what it returns, which is pickled. It is
+    lost if it raises, if it ends the fork, or if it was killed after `seconds` on the clock."""
+    from grader.processes.pool import Pool  # a verdict does without multiprocessing
+
+    def limited(_: None) -> Result:
         limits.restrict()
         try:
             return work()
@@ -127,6 +131,4 @@ def run_forked(work: Callable[[], str], seconds: float) -> tuple[int | None, str
 
     with closing(Pool(lambda: nullcontext(limited), 1, seconds=seconds, tries=1, forks=True)) as pool:
         ((_, answer),) = pool.run(iter([None]))
-    if isinstance(answer, Lost):
-        return None if answer.is_late else answer.code, ""
-    return 0, answer
+    return answer

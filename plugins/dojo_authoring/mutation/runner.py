@@ -16,6 +16,7 @@ from grader.checks.runner import CheckResult, run_check, smallest
 from grader.diagnosis.known_mistakes import KnownMistake
 from grader.diagnosis.matcher import matcher_of
 from grader.kata import Kata
+from grader.processes.pool import Lost
 from grader.worker.in_process import LocalStudent, run_forked
 
 LOADING, ENDLESS, LOST = "loading", "a limit of time", "a limit of memory"
@@ -31,15 +32,6 @@ class MutantResult:
     is_named: bool = False  # the report names a mistake of the course
     is_located: bool = False  # the report names a line, or an entry, shape or dtype that differs
 
-    def to_text(self) -> str:
-        """Return the result as text, which the fork sends to its parent."""
-        return f"{self.is_named:d}{self.is_located:d}{self.check}"
-
-
-def from_text(text: str) -> MutantResult:
-    """Parse the text that `to_text` returns."""
-    return MutantResult(text[2:], text[0] == "1", text[1] == "1")
-
 
 class MutantRunner:
     """The checks of a kata, prepared to run on any number of mutants."""
@@ -51,24 +43,23 @@ class MutantRunner:
 
     def judge(self, source: str, seconds: float) -> MutantResult | None:
         """Return the result for a source; None if all checks pass."""
-        code, output = run_forked(lambda: self._first_failure(source), seconds)
-        if code is None:
-            return MutantResult(ENDLESS, is_located=True)  # reports name the line at which a timeout occurs
-        if code != 0:
-            return MutantResult(LOST)
-        return from_text(output) if output else None
+        found = run_forked(lambda: self._first_failure(source), seconds)
+        if not isinstance(found, Lost):
+            return found
+        # reports name the line at which a timeout occurs
+        return MutantResult(ENDLESS, is_located=True) if found.is_late else MutantResult(LOST)
 
-    def _first_failure(self, source: str) -> str:
+    def _first_failure(self, source: str) -> MutantResult | None:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # mutants are expected to cause warnings
             try:
                 student = LocalStudent.from_source(self.kata.name, source)
             except Exception:
-                return MutantResult(LOADING, is_located=True).to_text()
+                return MutantResult(LOADING, is_located=True)
             context = CheckContext(self.kata, self.oracle, student)
             results = (run_check(check, context) for check in self.checks)
             failed = next((result for result in results if result.failures), None)
-            return self._result(failed).to_text() if failed else ""
+            return self._result(failed) if failed else None
 
     def _result(self, failed: CheckResult) -> MutantResult:
         shown = smallest(failed)

@@ -145,7 +145,7 @@ def _open_runner(course: Course, info: KataInfo, seed: int) -> MutantRunner:
     A process in which PyTorch has already computed cannot be forked safely.
     """
     kata = course.declaration(info)
-    run_forked(lambda: str(len(_mistakes(course, info, kata, seed))), MOST_SECONDS)
+    run_forked(lambda: len(_mistakes(course, info, kata, seed)), MOST_SECONDS)
     return MutantRunner(kata, Oracle(kata, course, info, seed), _mistakes(course, info, kata, seed))
 
 

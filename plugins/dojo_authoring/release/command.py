@@ -30,6 +30,7 @@ from grader.answer_keys.file import KeyUnusable
 from grader.cases.generation import SEED
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, is_release, shorten
+from grader.course.mistake_edits import read_drafts
 from grader.course.renaming import renamed
 from grader.course.secret_seed import seed_or_new
 from grader.formats.gradescope import VISIBILITIES
@@ -150,6 +151,9 @@ def release_course(course: Course, folder: Path, given: ReleaseOptions) -> None:
     for info in infos:
         for todo in todos_of_draft(course, info):
             click.echo(f"note: {info.name}: {todo}")
+        if drafts := read_drafts(course.edits(info)):
+            left_out = counted(len(drafts), "draft")
+            click.echo(f"note: {info.name}: left out {left_out} of mistakes, which no author has read.")
     if given.gradescope is not None:
         keys.save(given.gradescope, gradescope_zip(for_hosts, visibility))
         worth = points(sum(info.max_score for info in infos))

@@ -153,6 +153,7 @@ def verify_kata(
             records.save()
     result.gaps += [] if info.draft else static_checks.unfinished(course, info)
     result.notes += [*result.costs, *static_checks.todos_of_draft(course, info)]
+    result.notes += static_checks.drafted_mistakes(course, info)
     result.seconds = time.monotonic() - began
     return result
 

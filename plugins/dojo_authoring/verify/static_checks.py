@@ -23,7 +23,7 @@ from grader.checks.kata_checks import AGREEMENT, LEAST_AGREEMENT, points_of_buil
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import parse, read
 from grader.course.general_mistakes import GENERAL
-from grader.course.mistake_edits import read_edits
+from grader.course.mistake_edits import read_drafts, read_edits
 from grader.course.renaming import RENAMED_FILE as RENAMED
 from grader.course.secret_seed import PLACE
 from grader.kata import Corner, Kata, KataError, Law
@@ -31,6 +31,7 @@ from grader.plugins import COMMANDS_GROUP, ours
 from grader.reading.parts import open_questions
 from grader.reading.rules import first_use, shortcut_in
 from grader.reading.shape import text_digest
+from grader.texts.phrases import counted
 
 PARTS = ("reference", "mistakes", "variants")
 TODO = re.compile(r"TODO:? *(?P<what>.*?)[,. ]*(?:[\"'][\"',.)\]} ]*)?$")  # without the end of its literal
@@ -116,6 +117,26 @@ def unfinished(course: Course, info: KataInfo) -> list[str]:
 def todos_of_draft(course: Course, info: KataInfo) -> list[str]:
     """Return the TODOs in the files of a draft that students get: its declaration and its stub."""
     return unwritten([info.path, course.stub(info)], course)[1] if info.draft else []
+
+
+def drafted_mistakes(course: Course, info: KataInfo) -> list[str]:
+    """Return the note about the drafts among the mistakes, if there are any, and one about each of them whose
+    edit does not apply. No draft is a known mistake: it is in no answer key and no report."""
+    path, reference = course.edits(info), course.solution(info, "reference")
+    drafts = read_drafts(path)
+    if not drafts:
+        return []
+    where, found = place(course, path, drafts[0].line), counted(len(drafts), "draft")
+    notes = [
+        f"{where}: {found} of mistakes, which no student is told; mend the sentence of each, and take the"
+        " word `draft` away, or delete it."
+    ]
+    for draft in drafts if reference.is_file() else ():
+        try:
+            draft.applied(read(reference))
+        except KataError as error:
+            notes.append(str(error))
+    return notes
 
 
 def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:

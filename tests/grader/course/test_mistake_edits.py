@@ -10,7 +10,7 @@ from dojo_authoring.verify.judged import Records
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.known_solutions import KnownSolutions, standalone_sources
-from grader.course.mistake_edits import read_edits
+from grader.course.mistake_edits import read_drafts, read_edits
 from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import MistakeOfCourse
 from grader.errors import KataError
@@ -104,6 +104,15 @@ def test_other_lines_are_added_at_the_end(changed):
     assert found.endswith("\n\nSEEN = {}\n")
 
 
+@pytest.mark.parametrize("heading", ["[triples] draft subtle", "[triples] subtle draft"])
+def test_a_draft_is_no_mistake_of_the_file(tmp_path, heading):
+    path = tmp_path / "mistakes.edits"
+    path.write_text(f"{heading}\nText.\n- x\n+ y\n\n[other]\nText.\n- x\n+ y\n")
+    assert [mistake.name for mistake in read_edits(path)] == ["other"]
+    (draft,) = read_drafts(path)
+    assert (draft.name, draft.level, draft.is_draft) == ("triples", "subtle", True)
+
+
 PARSING = {
     "x = 1\n[triples]\nText.\n- a\n+ b":
         "1: a mistake begins with its name: [forgets_to_scale].",
@@ -119,6 +128,14 @@ PARSING = {
         "1: `triples`: it has no sentence; say symptom, cause and what to check.",
     "\n[triples]\nText.":
         "2: `triples`: it has no edits; write `- ` before what goes and `+ ` before what comes.",
+    "[triples] draft hard\nText.":
+        "1: `hard` is no level; write crude, ordinary or subtle.",
+    "[triples] subtle crude draft\nText.":
+        "1: `subtle crude draft` is too much; write one level, and `draft` if it is one.",
+    "[triples] draft draft\nText.":
+        "1: `draft` is no level; write crude, ordinary or subtle.",
+    "[triples]\nText.\n- x\n+ y\n\n[triples] draft\nText.":
+        "6: `triples`: the name is taken by the mistake in mistakes.edits:1; rename one.",
     "[triples]\nText.\n- x\n+ y\nMore.":
         "5: `triples`: the sentence stands above the edits; lines of an edit begin with `- ` or `+ `.",
     "[a]\nText.\n- x\n+ y\n\n[a]\nText.":
