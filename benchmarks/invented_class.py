@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from dojo_authoring.mutation.mutants import mutants
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import standalone_sources
+from grader.edits.mutants import mutants
 
 ROOT = Path(__file__).resolve().parents[1]
 KATAS = ("softmax", "causal_mask", "head_split_merge", "decoder_layer", "top_p", "kv_cache")

@@ -22,12 +22,12 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from dojo_authoring.mutation.mutants import mutants
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import SubmissionRejected, parse
 from grader.diagnosis import trial
 from grader.diagnosis.search_options import SearchOptions
+from grader.edits.mutants import mutants
 from grader.formats import html, terminal
 from grader.grading.grader import Grader
 from grader.grading.session import open_grader

@@ -27,8 +27,8 @@ from dojo_audit.pool import Job, Result, ServerPool, Status
 from dojo_audit.report import Audit, Fate, SubmissionFate, TestedMutant, Witness, witness_of
 from grader.course.archives import Zip
 from grader.course.files import cache_folder, read_file, shorten
-from grader.edits.candidates import place_of_edit
-from grader.edits.walk import FAMILIES, changed_lines, mutations
+from grader.edits.mutants import mutants as mutants_of
+from grader.edits.walk import FAMILIES
 from grader.errors import CourseError
 
 FIRST_SECONDS = 300.0  # that the solution may take
@@ -65,18 +65,13 @@ class Options:
 def mutants(file: str, source: str, *, of_asserts: bool = True) -> Iterator[TestedMutant]:
     """Yield every distinct mutant of a source that a student could write; with `of_asserts` false, none that
     changes an `assert`, which says for which arguments a function is made."""
-    tree = ast.parse(source)
-    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    asserts = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
     lines = {line for node in asserts for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    original = ast.unparse(tree)
-    seen = {original}
-    for family, edit in mutations(tree):
-        is_left_out = not of_asserts and place_of_edit(edit).line in lines
-        text = edit.source(tree) if family in TRIED and edit.where and not is_left_out else original
-        if text not in seen:
-            seen.add(text)
-            was, now = changed_lines(original, text)
-            yield TestedMutant(file, place_of_edit(edit).line, edit.where, family, was, now, source=text)
+    for one in mutants_of(source, families=TRIED):
+        if one.where and (of_asserts or one.place.line not in lines):
+            yield TestedMutant(
+                file, one.place.line, one.where, one.family, one.was, one.now, source=one.source
+            )
 
 
 @dataclass

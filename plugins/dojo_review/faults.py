@@ -17,17 +17,18 @@ from functools import partial
 
 from grader.course.catalog import KataInfo
 from grader.course.submission import SubmissionRejected, parse
-from grader.edits.candidates import place_of_edit
 from grader.edits.context import MODULES
-from grader.edits.walk import Edit, mutations
+from grader.edits.mutants import mutants
+from grader.edits.walk import FAMILIES
+from grader.edits.writing import EditWriter
 from grader.errors import KataError
 from grader.formats import account
 from grader.grading.grader import Grader
 from grader.report import CheckReport, KataReport
 from grader.worker.client import Outdated
 
-#: Families whose edits students do not make: they keep a value for later calls, or limit a step to one mode.
-UNLIKELY = {"buffers", "modes", "state"}
+#: Not those whose edits students do not make: they keep a value for later calls, or limit a step to one mode.
+LIKELY = {*FAMILIES} - {"buffers", "modes", "state"}
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?")
 #: Kinds of changes that nobody makes by mistake.
 BLUNT = {"a call", "an expression", "an item", "an argument", "a condition"}
@@ -88,15 +89,13 @@ class FaultReport:
 def faults_in(source: str) -> list[Fault]:
     """Return every fault that changes one line of a source, in the order of the file. Raises SyntaxError."""
     tree = ast.parse(source)
-    writer = _Writer(source, tree)
+    writer = EditWriter(source, tree)
     found: dict[str, Fault] = {}
-    for family, edit in mutations(tree):
-        if family in UNLIKELY or _is_of_module(edit.new):
-            continue
-        place = place_of_edit(edit)
-        if (text := writer.text_with(edit)) and (changed := _changed_line(source, text)):
+    for mutant in mutants(tree, families=LIKELY):
+        text = "" if _is_of_module(mutant.edit.new) else writer.text_with(mutant.edit, mutant.source)
+        if text and (changed := _changed_line(source, text)):
             line, was = changed
-            found.setdefault(text, Fault(text, line, was, edit.where, place.kind))
+            found.setdefault(text, Fault(text, line, was, mutant.where, mutant.place.kind))
     return list(found.values())
 
 
@@ -112,73 +111,6 @@ def _changed_line(source: str, text: str) -> tuple[int, str] | None:
         return None
     lines = [number for number, pair in enumerate(zip(before, after, strict=True), 1) if pair[0] != pair[1]]
     return (lines[0], before[lines[0] - 1]) if len(lines) == 1 else None
-
-
-class _Writer:
-    """Writes edits of a tree into the text that it was parsed from."""
-
-    def __init__(self, source: str, tree: ast.Module) -> None:
-        self._tree, self._lines = tree, [line.encode() for line in source.split("\n")]
-        self._parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-
-    def text_with(self, edit: Edit) -> str:
-        """Return the text with an edit in the smallest expression or simple statement that can hold it; "" if
-        none can."""
-        if isinstance(edit.new, list) and edit.part in ("body", "orelse", "finalbody"):
-            return self._with_statement(edit)
-        due = edit.source(self._tree)
-        old, node = edit.old, edit.owner
-        new = _code(edit.new) if isinstance(edit.new, ast.AST) else ""
-        if new and isinstance(old, ast.expr) and (text := self._as(old, new, due)):
-            return text
-        while not isinstance(node, ast.mod) and not hasattr(node, "body"):
-            if isinstance(node, ast.expr | ast.stmt) and (text := self._as(node, _edited(node, edit), due)):
-                return text
-            node = self._parents.get(id(node), self._tree)
-        return ""
-
-    def _with_statement(self, edit: Edit) -> str:
-        """Return the text where one simple statement is another one."""
-        due = edit.source(self._tree)
-        if len(edit.old) != len(edit.new):
-            return ""
-        pairs = [(old, new) for old, new in zip(edit.old, edit.new, strict=True) if old is not new]
-        if len(pairs) != 1 or hasattr(pairs[0][0], "body"):
-            return ""
-        return self._as(pairs[0][0], _code(pairs[0][1]), due)
-
-    def _as(self, node: ast.expr | ast.stmt, new: str, due: str) -> str:
-        """Return the text with `new` in place of a node, in brackets if they are needed, if that means what
-        is due; else ""."""
-        for code in (new, f"({new})") if new else ():
-            text = self._spliced(node, code)
-            with suppress(SyntaxError, ValueError):
-                if ast.unparse(ast.parse(text)) == due:
-                    return text
-        return ""
-
-    def _spliced(self, node: ast.expr | ast.stmt, new: str) -> str:
-        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        before = self._lines[first][: node.col_offset]
-        after = self._lines[last][node.end_col_offset :]
-        lines = [*self._lines[:first], before + new.encode() + after, *self._lines[last + 1 :]]
-        return b"\n".join(lines).decode()
-
-
-def _code(node: ast.AST) -> str:
-    ast.fix_missing_locations(node)
-    with suppress(ValueError, AttributeError):  # an operator alone is no code
-        return ast.unparse(node)
-    return ""
-
-
-def _edited(node: ast.expr | ast.stmt, edit: Edit) -> str:
-    """Return the code of a node with an edit inside it."""
-    setattr(edit.owner, edit.part, edit.new)
-    try:
-        return _code(node)
-    finally:
-        setattr(edit.owner, edit.part, edit.old)
 
 
 def choose(  # noqa: PLR0913  # a caller sets one or two of those with a default

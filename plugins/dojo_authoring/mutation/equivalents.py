@@ -17,8 +17,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from dojo_authoring.mutation.mutants import Mutant
 from grader.course.catalog import CourseError, shorten
+from grader.edits.mutants import Mutant
 
 FILE_NAME = "equivalent.toml"
 FIELDS = {"where", "was", "now", "because"}

@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from dojo_authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_text, read_equivalents
-from dojo_authoring.mutation.mutants import Mutant, mutants
 from dojo_authoring.mutation.page import Row, total, write_page
 from dojo_authoring.mutation.runner import MutantRunner
 from dojo_authoring.parallel import for_each
@@ -23,6 +22,7 @@ from grader.checks.context import PreparedKata
 from grader.checks.kata_checks import checks_of
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.diagnosis.known_mistakes import MistakeOfKey
+from grader.edits.mutants import Mutant, mutants
 from grader.edits.walk import FAMILIES
 from grader.kata import Kata, KataError
 from grader.worker.in_process import run_forked

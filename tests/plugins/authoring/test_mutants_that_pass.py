@@ -3,11 +3,11 @@
 import re
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dojo_authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_text, read_equivalents
-from dojo_authoring.mutation.mutants import Mutant
 from dojo_authoring.mutation.page import read_rows, total, write_page
 from dojo_authoring.mutation.runner import MutantRunner
 from dojo_authoring.mutation.strength import verify_strength
@@ -150,7 +150,7 @@ def test_a_survivor_comes_with_the_entry_that_accepts_it(strength):
 
 def test_an_entry_without_a_reason_is_refused(tmp_path):
     file = tmp_path / FILE_NAME
-    file.write_text(entry_text(Mutant("f", 'return "a"', "return\n1", "")))
+    file.write_text(entry_text(SimpleNamespace(where="f", was='return "a"', now="return\n1")))
     with pytest.raises(CourseError, match="says why in `because`"):
         read_equivalents(file)
 

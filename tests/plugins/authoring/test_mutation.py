@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from dojo_authoring.mutation.mutants import mutants
+from grader.edits.mutants import mutants
 from grader.edits.walk import FAMILIES
 
 

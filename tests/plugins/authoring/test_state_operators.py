@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from dojo_authoring.mutation.mutants import mutants
+from grader.edits.mutants import mutants
 
 
 def changes(code):
