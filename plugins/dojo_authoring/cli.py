@@ -20,6 +20,7 @@ from grader.texts.phrases import counted
 key_seed_option = click.option(
     "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
 )
+MOST_DRAFTS = 200
 unverified_option = click.option(
     "--unverified", is_flag=True, help="Hand out katas that `kata verify` did not find ready as they are."
 )
@@ -105,6 +106,20 @@ def verify(
     from dojo_authoring.verify.katas import verify_course
 
     sys.exit(verify_course(own_course(course), names, seed, isolated=isolated, tables=tables, fresh=fresh))
+
+
+@click.command(cls=GuardedCommand)
+@click.argument("name", type=KataNames())
+@click.option(
+    "--count", type=click.IntRange(1, MOST_DRAFTS), default=20, show_default=True, help="How many at most."
+)
+@click.option("--print", "prints", is_flag=True, help="Print the drafts, and write nothing.")
+@course_option
+def mistakes(name: str, count: int, *, prints: bool, course: Path | None) -> None:
+    """Draft mistakes of a kata from its reference: small edits that its checks catch."""
+    from dojo_authoring.drafted_mistakes.command import draft_mistakes
+
+    draft_mistakes(own_course(course), name, count, prints=prints)
 
 
 @click.command(cls=GuardedCommand)

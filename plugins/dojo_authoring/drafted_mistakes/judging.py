@@ -49,7 +49,8 @@ class Judgement:
 
     Attributes:
         verdict: "caught": it is a mistake, the checks tell it from a right answer and from all others.
-            "double": it has the outcome of the mistake `double_of` in every case.
+            "double": it has the outcome of the mistake `double_of` in every case (`is_same`), or a report
+            would take it for that one.
             "not caught": every check passes, so it is right too, or the checks lack a case.
             "right": every check passes, and `equivalent.toml` says why it is right.
             "unusable": it does not apply, cannot run, does not end, or raises in every case what a typo
@@ -58,6 +59,7 @@ class Judgement:
         failed: The names of the checks that it fails.
         double_of: The name of the mistake or draft that has the same outcome; "" without one.
         symptoms: What one sees of it, if it runs.
+        is_same: Whether it has the outcome of `double_of` in every case.
     """
 
     verdict: Verdict
@@ -65,6 +67,7 @@ class Judgement:
     failed: tuple[str, ...] = ()
     double_of: str = ""
     symptoms: Symptoms | None = None
+    is_same: bool = False
 
 
 def judge_drafts(
@@ -170,7 +173,7 @@ class DraftJudge:
             return Judgement("unusable", said, failed, symptoms=symptoms)
         if double := self._double(judged):
             said = f"`{name}` has the outcome of `{double}` in every case."
-            return Judgement("double", said, failed, double, symptoms)
+            return Judgement("double", said, failed, double, symptoms, is_same=True)
         if other := self._confused(judged):
             said = f"`{name}` would be taken for `{other}`: nearly all cases come out alike."
             return Judgement("double", said, failed, other, symptoms)
