@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from dojo_authoring.drafted_mistakes.candidates import candidates
+from dojo_authoring.drafted_mistakes.command import shows_at_once
 from dojo_authoring.drafted_mistakes.entries import written
 from dojo_authoring.drafted_mistakes.judging import DraftJudge
 from dojo_authoring.drafted_mistakes.sentences import level, sentence, told_of
@@ -50,7 +51,9 @@ def measure(course: Course, info: KataInfo, table: Table) -> tuple[list[object],
         draft = candidate.as_draft(name, "Text.", "ordinary", course.edits(info))
         judgement = judge.judge(draft)
         is_new = judgement.double_of in own and judgement.double_of not in found
-        if judgement.symptoms and (judgement.verdict == "caught" or is_new):
+        if not judgement.symptoms or shows_at_once(judgement.symptoms):
+            continue
+        if judgement.verdict == "caught" or is_new:
             found |= {judgement.double_of} if judgement.is_same else set()
             draft.words = sentence(candidate, judgement.symptoms).split()
             draft.level = level(judgement.symptoms)

@@ -12,10 +12,12 @@ from dojo_authoring.drafted_mistakes.candidates import candidates
 from dojo_authoring.drafted_mistakes.entries import append, written
 from dojo_authoring.drafted_mistakes.judging import DraftJudge, Judgement
 from dojo_authoring.drafted_mistakes.sentences import level, sentence, told_of
+from dojo_authoring.drafted_mistakes.symptoms import Symptoms
 from dojo_authoring.drafted_mistakes.table import read_table
 from dojo_authoring.parallel import for_each
 from dojo_authoring.verify.locations import place
 from grader.cases.generation import SEED
+from grader.checks.kata_checks import AGREEMENT
 from grader.course.catalog import Course, KataInfo
 from grader.course.mistake_edits import EditedMistake
 from grader.errors import CourseError, KataError
@@ -23,6 +25,7 @@ from grader.grading.session import require_library
 from grader.texts.phrases import counted
 
 MOST_TRIED = 12  # candidates for each draft that is asked for
+OF_NAMES = {"AttributeError", "NameError", "UnboundLocalError", "UFuncTypeError"}
 LONGEST_REFERENCE = 100_000  # characters
 
 
@@ -83,7 +86,7 @@ def drafts_of(course: Course, info: KataInfo, number: int, seed: int) -> Drafted
         draft = candidate.as_draft(name, "", "ordinary", course.edits(info))
         judgement = judge.judge(draft)
         found.judgements.append(judgement)
-        if judgement.verdict == "caught" and judgement.symptoms:
+        if judgement.symptoms and judgement.verdict == "caught" and not shows_at_once(judgement.symptoms):
             draft.words = sentence(candidate, judgement.symptoms).split()
             draft.level = level(judgement.symptoms)
             taken.add(name)
@@ -91,6 +94,15 @@ def drafts_of(course: Course, info: KataInfo, number: int, seed: int) -> Drafted
             if len(found.drafts) == number:
                 break
     return found
+
+
+def shows_at_once(symptoms: Symptoms) -> bool:
+    """Return whether a mistake raises in every case, or what a wrong name raises. Whoever makes it sees it
+    without a sentence."""
+    agreement = next((one for one in symptoms.failed if one.check == AGREEMENT), None)
+    if agreement is None or agreement.raising < agreement.failing:
+        return False
+    return agreement.raising == agreement.cases or {*agreement.errors} <= OF_NAMES
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -104,7 +116,9 @@ def _summary(course: Course, info: KataInfo, drafted: Drafted, *, prints: bool) 
     rest = {
         "do what another mistake does": drafted.number("double"),
         "no check catches": drafted.number("not caught", "right"),
-        "cannot be judged": drafted.number("unusable"),
+        "raise at once or cannot be judged": len(drafted.judgements)
+        - len(drafted.drafts)
+        - drafted.number("double", "not caught", "right"),
     }
     said = ", ".join(f"{number} {what}" for what, number in rest.items() if number)
     lines = [f"{counted(len(drafted.drafts), 'draft')} of {tried} tried{f'; {said}' if said else ''}."]

@@ -84,7 +84,8 @@ def seen(symptoms: Symptoms) -> str:
         which = "Every call that is tried raises" if always else "Some calls raise"
         return f"{which} {' or '.join(agreement.errors)}."
     if SHAPE in failed:
-        return f"The result has another shape than is asked for.{claim}"
+        where = "The" if failed[SHAPE].failing == failed[SHAPE].cases else "In some cases, the"
+        return f"{where} result has another shape than is asked for.{claim}"
     if agreement and symptoms.where:
         where = symptoms.where
         return f"In the cases of this kata, the result is wrong where {where}, and right elsewhere.{claim}"
@@ -187,9 +188,16 @@ def _of_operations(old: Any, new: Any) -> Told | None:
         before, after = (OPERATORS[type(sign)] for sign in signs)
         name = f"takes_{after[1]}_for_{before[1]}"
         said = f"`{after[0]}` stands where another operator is needed."
-        check = "Check the case in which both sides are equal." if isinstance(old, ast.Compare) else ""
-        return Told(name, said, check or "Check the operators.")
+        return Told(name, said, _check_of(type(signs[0]), type(signs[1])))
     return None
+
+
+def _check_of(old: type[ast.AST], new: type[ast.AST]) -> str:
+    if {old, new} in ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE}):
+        return "Check the case in which both sides are equal."
+    if issubclass(old, ast.cmpop):
+        return "Check which side is the larger one."
+    return "Check the operators."
 
 
 def _of_parts(old: Any, new: Any) -> Told | None:
@@ -233,9 +241,10 @@ def _of_a_part_too_many(old: Any, new: Any) -> Told | None:
         return Told("turns_a_condition", "A condition is turned round.", "Check when it is True.")
     if isinstance(new, ast.BinOp) and same in (ast.dump(new.left), ast.dump(new.right)):
         other = new.right if ast.dump(new.left) == same else new.left
-        part, shown = PARTS.get(type(new.op), "part"), _code(other, " `{}`")
-        name = f"adds_the_{part}_{_word(other)}".rstrip("_")
-        return Told(name, f"There is a {part}{shown} too many.", f"Check each {part}.")
+        sign, word = OPERATORS.get(type(new.op), ("", "operator"))
+        shown = _code(other, f"`{sign} {{}}`" if other is new.right else f"`{{}} {sign}`") or f"`{sign}`"
+        name = f"has_{word}_{_word(other)}".rstrip("_") + "_too_many"
+        return Told(name, f"There is {shown} too many.", f"Check each `{sign}`.")
     if isinstance(new, ast.Subscript) and ast.dump(new.value) == same:
         shown = f"[{ast.unparse(new.slice)}]"
         said = f"The index `{shown}` is applied where none is needed."

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from dojo_authoring.drafted_mistakes import table as edits
 from dojo_authoring.drafted_mistakes.candidates import candidates
 from dojo_authoring.drafted_mistakes.changes import changes_between
+from dojo_authoring.drafted_mistakes.command import shows_at_once
 from dojo_authoring.drafted_mistakes.entries import append, edits_between, written
 from dojo_authoring.drafted_mistakes.rewrites import Rewrite, rewritten
 from dojo_authoring.drafted_mistakes.sentences import level, seen, told_of
@@ -229,7 +230,7 @@ SEEN = {
         Symptoms((FEW,)),
     "In the cases of this kata, the result is wrong where `mask` is given, and right elsewhere.":
         Symptoms((FEW,), "`mask` is given"),
-    "The result has another shape than is asked for.":
+    "In some cases, the result has another shape than is asked for.":
         Symptoms((AGREEMENT, SHAPE)),
     "Every call that is tried raises TypeError.":
         Symptoms((RAISES,)),
@@ -241,6 +242,13 @@ SEEN = {
 @pytest.mark.parametrize("sentence", SEEN)
 def test_a_sentence_begins_with_what_one_sees(sentence):
     assert seen(SEEN[sentence]) == sentence
+
+
+def test_what_raises_at_once_needs_no_sentence():
+    of_a_name = Symptom("agrees_with_reference", "", False, 2, 9, 2, ("AttributeError",))
+    some = Symptom("agrees_with_reference", "", False, 2, 9, 2, ("ValueError",))
+    found = [shows_at_once(Symptoms((one,))) for one in (RAISES, of_a_name, some, AGREEMENT, LAW)]
+    assert found == [True, True, False, False, False]
 
 
 def test_what_few_cases_show_is_subtle():
