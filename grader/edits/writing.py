@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from contextlib import suppress
+from typing import Any
 
 from grader.edits.walk import Edit
 
@@ -23,8 +24,9 @@ class EditWriter:
         due = due or edit.source(self._tree)
         if isinstance(edit.new, list) and edit.part in ("body", "orelse", "finalbody"):
             return self._with_statement(edit, due) or self._with_body(edit, due)
-        old, node = edit.old, edit.owner
-        new = _code(edit.new) if isinstance(edit.new, ast.AST) else ""
+        old, changed = _only_item(edit.old, edit.new)
+        node = edit.owner
+        new = _code(changed) if isinstance(changed, ast.AST) else ""
         if new and isinstance(old, ast.expr) and (text := self._as(old, new, due)):
             return text
         while not isinstance(node, ast.mod) and not hasattr(node, "body"):
@@ -75,6 +77,15 @@ class EditWriter:
         after = self._lines[last][node.end_col_offset :]
         lines = [*self._lines[:first], before + new.encode() + after, *self._lines[last + 1 :]]
         return b"\n".join(lines).decode()
+
+
+def _only_item(old: Any, new: Any) -> tuple[Any, Any]:
+    """Return the item in which two lists differ, if it is the only one; else what was given."""
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = [pair for pair in zip(old, new, strict=True) if pair[0] is not pair[1]]
+        if len(pairs) == 1:
+            return pairs[0]
+    return old, new
 
 
 def _first_line(node: ast.stmt) -> int:

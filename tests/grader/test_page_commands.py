@@ -58,7 +58,7 @@ EXCEPTIONS = {
     "grade probe": "needs a kata that has passed; test_probe.py probes one",
     "grade laws": "needs a kata that has passed; test_student_laws.py writes laws",
     "kata mistakes": "judges for a minute, and writes into the course; test_drafting.py runs it",
-    "python -m dojo_authoring.drafted_mistakes.table": "takes minutes; test_drafting.py counts a small course",
+    "python -m dojo_authoring.drafted_mistakes.table": "takes minutes; test_drafting.py counts",
     "code --install-extension": "needs VS Code; test_lsp.py packages the extension",
     "pip install 'mcp": "needs a network; test_tutor.py uses what it installs",
     "claude": "needs Claude Code",

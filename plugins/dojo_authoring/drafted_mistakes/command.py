@@ -26,7 +26,7 @@ from grader.texts.phrases import counted
 
 MOST_TRIED = 12  # candidates for each draft that is asked for
 OF_NAMES = {"AttributeError", "NameError", "UnboundLocalError", "UFuncTypeError"}
-LONGEST_REFERENCE = 100_000  # characters
+LONGEST_REFERENCE = 20_000  # characters: the edits of a longer one take minutes to list
 
 
 @dataclass

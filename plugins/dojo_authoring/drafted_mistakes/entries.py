@@ -105,6 +105,7 @@ def append(path: Path, name: str, drafts: Sequence[EditedMistake]) -> None:
     before = read(path) if path.is_file() else HEAD.format(name=name)
     text = "\n\n".join([before.rstrip("\n"), *(written(draft).rstrip("\n") for draft in drafts)]) + "\n"
     parse_edits(text, path)
+    text = re.sub(r"\r?\n", "\r\n", text) if "\r\n" in before else text
     try:
         write_whole(path, text.encode())
     except OSError as error:

@@ -115,6 +115,12 @@ def told_of(candidate: Candidate) -> Told:
         return _of_statements(_listed(old), _listed(new))
     if isinstance(old, ast.stmt):
         return _of_statements([old], [new])
+    owner = candidate.change.owner
+    if isinstance(owner, ast.arguments):
+        said = f"The default of a parameter is{_code(new, ' `{}`') or ' another one'}."
+        return Told("has_another_default", said, "Compare the defaults with the statement.")
+    if isinstance(owner, ast.UnaryOp) and candidate.change.part == "operand":
+        old, new = owner, ast.UnaryOp(owner.op, new)  # a negative number
     return _of_nodes(candidate, old, new)
 
 
@@ -195,6 +201,8 @@ def _of_operations(old: Any, new: Any) -> Told | None:
 def _check_of(old: type[ast.AST], new: type[ast.AST]) -> str:
     if {old, new} in ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE}):
         return "Check the case in which both sides are equal."
+    if issubclass(old, ast.Eq | ast.NotEq) or issubclass(old, ast.boolop):
+        return "Check when the condition is True."
     if issubclass(old, ast.cmpop):
         return "Check which side is the larger one."
     return "Check the operators."

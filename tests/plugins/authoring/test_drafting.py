@@ -172,6 +172,14 @@ def test_drafts_are_added_at_the_end_and_nothing_is_lost(tmp_path):
     assert len(read_drafts(path)) == 1
 
 
+def test_a_file_keeps_its_line_ends(tmp_path):
+    path = tmp_path / "mistakes.edits"
+    path.write_bytes(b"[known]\r\nText.\r\n- a\r\n+ b\r\n")
+    append(path, "double", parse_edits("[new] draft\nText.\n- a\n+ c\n", path))
+    assert path.read_bytes().endswith(b"+ b\r\n\r\n[new] draft\r\nText.\r\n- a\r\n+ c\r\n")
+    assert path.read_bytes().count(b"\n") == path.read_bytes().count(b"\r\n")
+
+
 # --- candidates and sentences -----------------------------------------------------------------------
 
 
@@ -208,8 +216,10 @@ def told(was, now):
          "`*` stands where another operator is needed. Check the operators."),
         ("np.exp(", "np.exp2(", "takes_exp2_for_exp",
          "`exp2` is called where another function is needed. Check which function is called."),
-        ("axis=-1):", "axis=0):", "takes_0_for_1",
-         "`0` stands where something else is needed in `softmax`. Check each number there."),
+        ("axis=-1):", "axis=0):", "has_another_default",
+         "The default of a parameter is `0`. Compare the defaults with the statement."),
+        ("axis=-1):", "axis=-2):", "has_another_number",
+         "`-2` stands where something else is needed in `softmax`. Check each number there."),
     ],
 )  # fmt: skip
 def test_a_sentence_says_what_was_changed(was, now, name, sentence):
@@ -329,3 +339,12 @@ def test_questions_have_no_code_to_edit():
         "is answered with values, not with code: nothing of it can be changed by an edit. Write its mistakes"
         " as functions, in mistakes.py.\n"
     )
+
+
+def test_a_huge_reference_is_refused_before_its_edits_are_listed(drafted):
+    path = "solutions/attention/double/reference.py"
+    more = "\n".join(f"N{number} = {number}" for number in range(3000))
+    _, result = drafted(files={path: f"{textwrap.dedent(DOUBLE[path])}\n{more}\n"})
+    assert result.exit_code == 4
+    assert result.output.startswith("double: the reference has ")
+    assert result.output.endswith(" characters; drafts are made of at most 20000.\n")
