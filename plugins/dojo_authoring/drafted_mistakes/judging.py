@@ -16,6 +16,7 @@ from typing import Literal
 from dojo_authoring.drafted_mistakes.symptoms import Symptoms, symptoms_of
 from dojo_authoring.mutation.equivalents import FILE_NAME, read_equivalents
 from dojo_authoring.verify.judged import JudgedMistake, judge_mistake, recorded_mistakes, run_checks
+from dojo_authoring.verify.time_limit import TookTooLong, limited_time
 from grader.answer_keys.answers import RecordedMistake
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
@@ -83,10 +84,6 @@ def judge_drafts(
     return [judge.judge(draft) for draft in drafts]
 
 
-class TookTooLong(BaseException):
-    """A draft has used its time. It is a BaseException, so that no `except Exception` catches it."""
-
-
 class DraftJudge:
     """Judges drafts of one kata. Those that it finds caught are known from then on."""
 
@@ -94,8 +91,8 @@ class DraftJudge:
         """Draw the cases and judge what is known. Raises KataError."""
         self.answers = KnownSolutions(course, info, "mistakes")
         self._equivalents = read_equivalents(course.folder(info) / FILE_NAME)
-        self._kata = course.declaration(info)
-        self._prepares = partial(_prepared, course, info, self._kata, seed)
+        self._info, kata = info, course.declaration(info)
+        self._prepares = partial(_prepared, course, info, kata, seed)
         # a process in which PyTorch has already computed cannot be forked safely
         took = run_forked(partial(self._judge_reference, course), MOST_SECONDS * ON_THE_CLOCK)
         if isinstance(took, Lost):
@@ -112,17 +109,19 @@ class DraftJudge:
         """Cache the cases and how the known mistakes fail. Return the seconds of CPU time that the checks of
         the reference take, or why the kata cannot be judged."""
         try:
-            prepared = self._prepares()
+            with limited_time(course, self._info):
+                prepared = self._prepares()
+                prepared.oracle.answered  # noqa: B018  # draws the cases, and asks the reference
+                student = LocalStudent.from_source(self._info.name, self.answers.reference_source)
+                began = time.process_time()
+                results = run_checks(prepared.checks, CheckContext(prepared.kata, prepared.oracle, student))
+                took = time.process_time() - began
+            if failed := [result.check.name for result in results if result.failures]:
+                return f"the reference itself fails `{failed[0]}`; see `kata verify`."
             recorded_mistakes(course, prepared)
-            student = LocalStudent.from_source(prepared.info.name, self.answers.reference_source)
-            began = time.process_time()
-            results = run_checks(prepared.checks, CheckContext(prepared.kata, prepared.oracle, student))
-        except KataError as error:
+        except (KataError, TookTooLong) as error:
             return str(error)
-        failed = [result.check.name for result in results if result.failures]
-        if failed:
-            return f"the reference itself fails `{failed[0]}`; see `kata verify`."
-        return time.process_time() - began
+        return took
 
     def judge(self, draft: EditedMistake) -> Judgement:
         """Return what the judge says of a draft. If it is caught, further ones are compared with it."""
