@@ -4,6 +4,7 @@ import ast
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -14,7 +15,10 @@ from dojo_authoring.drafted_mistakes.command import shows_at_once
 from dojo_authoring.drafted_mistakes.entries import append, edits_between, written
 from dojo_authoring.drafted_mistakes.rewrites import Rewrite, rewritten
 from dojo_authoring.drafted_mistakes.sentences import level, seen, told_of
-from dojo_authoring.drafted_mistakes.symptoms import Symptom, Symptoms
+from dojo_authoring.drafted_mistakes.symptoms import Symptom, Symptoms, _where
+from grader.answer_keys.answers import Case
+from grader.checks.context import Check
+from grader.checks.runner import CheckResult, Failure
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course
 from grader.course.mistake_edits import EditedMistake, parse_edits, read_drafts, read_edits
@@ -259,6 +263,24 @@ def test_what_raises_at_once_needs_no_sentence():
     some = Symptom("agrees_with_reference", "", False, 2, 9, 2, ("ValueError",))
     found = [shows_at_once(Symptoms((one,))) for one in (RAISES, of_a_name, some, AGREEMENT, LAW)]
     assert found == [True, True, False, False, False]
+
+
+def test_the_cases_that_are_wrong_are_told_by_one_property_of_all_of_them():
+    def case(at, **arguments):
+        return Case(at, arguments)
+
+    given = [case(at, mask=np.ones((2, 2), bool), k=at) for at in range(4)]
+    others = [case(at, mask=None, k=at) for at in range(4, 8)]
+    check = Check("agrees_with_reference", "", 100, [*given, *others], lambda *_: None)
+
+    def where(wrong):
+        failures = [Failure(one, "failed", "", None, []) for one in wrong]
+        return _where(CheckResult(check, failures, [*given, *others]))
+
+    assert where(given) == "`mask` is given"
+    assert where(others) == "`mask` is None"
+    assert where(given[:3]) == ""
+    assert where([*given, *others[:2]]) == ""
 
 
 def test_what_few_cases_show_is_subtle():
