@@ -94,7 +94,11 @@ def _memory_limit() -> Iterator[None]:
     most = used + MEMORY
     if resource.RLIM_INFINITY not in (soft, most):
         most = min(soft, most)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    except ValueError:  # a process that is confined keeps the limit that it has
+        yield
+        return
     try:
         yield
     finally:

@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from dojo_audit.homework import Homework
-from dojo_audit.server import Protection, available
 from grader.errors import CourseError
+from grader.processes.confinement import Protection, available
 from grader.worker.protocol.terms import environment
 
 ROOT = Path(__file__).resolve().parents[1]

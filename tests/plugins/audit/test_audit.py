@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from dojo_audit.audit import Auditor
 from dojo_audit.report import witness_of
-from dojo_audit.server import available
 from grader.cli.kata import kata as run_kata
+from grader.processes.confinement import available
 
 pytestmark = pytest.mark.slow  # each audits a homework in forks
 
