@@ -314,3 +314,19 @@ def seed(*, is_new: bool, course: Path | None) -> None:
     for one in secret_seed.seeds(here):
         click.echo(f"{one.seed:<20}since {one.since.astimezone():%Y-%m-%d %H:%M}")
     click.echo(f"The last one counts. They are in {secret_seed.PLACE}: hand it to no student.")
+
+
+@click.command(cls=GuardedCommand, hidden=True)  # a program starts it
+@click.option(
+    "--isolation",
+    type=click.Choice(["required", "none"]),
+    default="required",
+    show_default=True,
+    help="Run drafts in the sandbox; or with your rights, where a system has none.",
+)
+@course_option
+def assist(isolation: str, course: Path | None) -> None:
+    """Let an assistant draft mistakes and variants: serve MCP on standard input and output."""
+    from dojo_authoring.assist.command import run_assistant
+
+    sys.exit(run_assistant(own_course(course), isolation))

@@ -304,15 +304,22 @@ def _require_full_marks(
     report = _grade_source(grader, result, what, source)
     if report is None:
         return False
+    said = refusal(report)
+    if not said:
+        records.note_passed("full marks", source)
+        return True
+    result.gaps.append(f"{where}: {what} is {said} Mend one of the two.")
+    return False
+
+
+def refusal(report: KataReport) -> str:
+    """Return by which check an answer is refused, and why, as the end of a sentence; "" if it has full
+    marks."""
     judged = (check for check in report.checks if check.words is None)
     short = [check for check in judged if check.score < check.max_score]
     # a check may hold and earn nothing because another one fails: the latter is the reason
     check = next((check for check in short if check.status == "failed"), next(iter(short), None))
-    if check is None:
-        records.note_passed("full marks", source)
-        return True
-    result.gaps.append(f"{where}: {what} is refused by `{check.name}`: {_told(check)} Mend one of the two.")
-    return False
+    return f"refused by `{check.name}`: {_told(check)}" if check else ""
 
 
 def _told(check: CheckReport) -> str:

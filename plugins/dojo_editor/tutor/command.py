@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
-from contextlib import suppress
 
 import click
 
 from dojo_page.judges import Judges
 from dojo_page.messages import JudgeTerms
-from grader.cli.options import INTERRUPTED, NO_KATAS, PASSED, GradeOptions
+from grader.cli.options import NO_KATAS, PASSED, GradeOptions
+from grader.cli.serving import serve_until_interrupted
 from grader.course.catalog import Course, CourseError
 from grader.course.syllabus import SYLLABUS_FILE
 from grader.plugins import libraries_told
@@ -36,19 +34,8 @@ def run_tutor(course: Course, options: GradeOptions) -> int:
         click.echo(AT_A_TERMINAL, err=True)
 
     async def serve() -> None:
-        judges, interrupted = Judges(JudgeTerms.of(course, options)), asyncio.Event()
-        with suppress(NotImplementedError):  # on Windows
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
-        serving = asyncio.create_task(Tutor(course, judges).server().run_stdio_async())
-        waiting = asyncio.create_task(interrupted.wait())
-        try:
-            await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            await judges.end()
-        if interrupted.is_set():
-            os._exit(INTERRUPTED)  # a thread still reads standard input
-        waiting.cancel()
-        await serving
+        judges = Judges(JudgeTerms.of(course, options))
+        await serve_until_interrupted(Tutor(course, judges).server().run_stdio_async(), judges.end)
 
     asyncio.run(serve())
     return PASSED
