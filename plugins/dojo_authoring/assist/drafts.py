@@ -18,7 +18,7 @@ from grader.errors import reason_of
 
 MISTAKES = "mistakes.edits"
 VARIANT_DRAFTS = "variants.drafts"
-EQUIVALENT = "equivalent.toml"
+MARK_OF_VARIANT = f"# {DRAFT}"  # the line above a variant
 COLUMNS = 110  # of a sentence
 LARGEST_FILE = 256 << 10  # bytes of a file of drafts
 MOST_DRAFTS = 100  # mistakes of one kata that no author has read
@@ -93,7 +93,7 @@ def _is_edit(line: str) -> bool:
 
 def add_variant(course: Course, info: KataInfo, code: str) -> None:
     """Add a right answer in another style at the end of the kata's `variants.drafts`. Raises CourseError."""
-    lines = f"# {DRAFT}\n{code.strip()}\n"
+    lines = f"{MARK_OF_VARIANT}\n{code.strip()}\n"
     change(
         course,
         info,

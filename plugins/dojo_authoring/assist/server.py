@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 import grader
 from dojo_authoring.assist import drafts
 from dojo_authoring.assist.messages import Answer, Question, Said
+from dojo_authoring.mutation.equivalents import FILE_NAME as EQUIVALENT
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.mistake_edits import parse_edits
 from grader.errors import KataError
@@ -328,7 +329,7 @@ def _path(course: Course, info: KataInfo, part: Part) -> Path:
         "declaration": info.path,
         "mistakes": course.edits(info),
         "mistakes_as_functions": course.solution(info, "mistakes"),
-        "equivalent": course.folder(info) / drafts.EQUIVALENT,
+        "equivalent": course.folder(info) / EQUIVALENT,
         "variant_drafts": course.folder(info) / drafts.VARIANT_DRAFTS,
     }
     return paths.get(part) or course.solution(info, part)

@@ -154,6 +154,7 @@ def verify_kata(
     result.gaps += [] if info.draft else static_checks.unfinished(course, info)
     result.notes += [*result.costs, *static_checks.todos_of_draft(course, info)]
     result.notes += static_checks.drafted_mistakes(course, info)
+    result.notes += static_checks.drafted_variants(course, info)
     result.seconds = time.monotonic() - began
     return result
 

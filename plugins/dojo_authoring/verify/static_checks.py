@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from dojo_authoring.assist.drafts import MARK_OF_VARIANT, VARIANT_DRAFTS
 from dojo_authoring.verify.locations import (
     answer_files,
     files_of,
@@ -52,7 +53,7 @@ def unwritten(paths: list[Path], course: Course) -> tuple[list[str], list[str]]:
 
 #: Other files of a kata: mistakes as edits, equivalent mutants, the table of mistakes, the answer in PyTorch
 #: of a NumPy kata.
-OPTIONAL = ("mistakes.edits", "equivalent.toml", "mistakes.md", "in_torch.py")
+OPTIONAL = ("mistakes.edits", "equivalent.toml", "mistakes.md", "in_torch.py", VARIANT_DRAFTS)
 STATEMENT_LENGTH = 400
 STUB_COLUMNS = 88
 HINTS_DUE = 3
@@ -137,6 +138,18 @@ def drafted_mistakes(course: Course, info: KataInfo) -> list[str]:
         except KataError as error:
             notes.append(str(error))
     return notes
+
+
+def drafted_variants(course: Course, info: KataInfo) -> list[str]:
+    """Return the note about the drafts of variants, if there are any. No command runs them."""
+    path = course.folder(info) / VARIANT_DRAFTS
+    count = read(path).splitlines().count(MARK_OF_VARIANT) if path.is_file() else 0
+    if not count:
+        return []
+    return [
+        f"{place(course, path)}: {counted(count, 'draft')} of variants; move those that you keep into"
+        " variants.py, and delete the others."
+    ]
 
 
 def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:

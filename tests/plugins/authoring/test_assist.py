@@ -28,6 +28,7 @@ pytest.importorskip("mcp", reason="the extra `tutor` is not installed")
 from mcp import Client, StdioServerParameters
 
 from dojo_authoring.assist import command, drafts, server
+from dojo_authoring.verify.static_checks import drafted_variants
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "assist.md"
@@ -458,6 +459,22 @@ def test_a_sentence_of_any_length_is_read_as_it_was_written(sign):
         (draft,) = parse_edits(drafts.entry("one", "crude", sentence, [("a", "b\n\nc")]), Path("x"))
         assert draft.is_draft
         assert (draft.text, draft.edits[0].new) == (sentence, ["b", "", "c"])
+
+
+def test_verify_says_where_drafts_of_variants_wait(course):
+    info = course.kata_info("softmax")
+    assert drafted_variants(course, info) == []
+    drafts.add_variant(course, info, "def one(x, axis=-1):\n    return x\n")
+    drafts.add_variant(course, info, "\ndef two(x, axis=-1):\n    return x")
+    assert drafted_variants(course, info) == [
+        "solutions/attention/softmax/variants.drafts: 2 drafts of variants; move those that you keep into"
+        " variants.py, and delete the others."
+    ]
+    text = (solutions_of(course) / drafts.VARIANT_DRAFTS).read_text()
+    assert text == (
+        f"{drafts.HEAD_OF_VARIANTS}\n\n\n# draft\ndef one(x, axis=-1):\n    return x"
+        "\n\n\n# draft\ndef two(x, axis=-1):\n    return x\n"
+    )
 
 
 def test_a_kata_has_no_more_drafts_than_an_author_reads(course, monkeypatch):
