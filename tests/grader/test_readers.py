@@ -64,6 +64,8 @@ PLACES = {
     "grader/edits/statement_operators": ("ast", JUDGE),
     "grader/edits/unused": ("ast re", JUDGE),
     "grader/edits/walk": ("ast difflib", JUDGE),
+    "plugins/dojo_authoring/assist/judging": ("ast re", "the judge of drafts, which is confined; a proposal"),
+    "plugins/dojo_authoring/assist/server": ("re", AUTHOR),
     "plugins/dojo_authoring/mutation/mutants": ("ast", AUTHOR),
     "plugins/dojo_authoring/mutation/page": ("re", AUTHOR),
     "plugins/dojo_authoring/mutation/runner": ("re", AUTHOR),

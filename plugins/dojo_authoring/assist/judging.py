@@ -57,7 +57,7 @@ FORM_OF_VARIANT = (
     "A variant is one function or class without decorators; others begin with an underscore, and imports that"
     " variants.py lacks stand inside."
 )
-PLACE = re.compile(r"^\S+mistakes\.edits:\d+: ")  # where a proposal would stand, which is in no file
+PLACE = re.compile(r"^\S*mistakes\.edits:\d+: ")  # where a proposal would stand, which is in no file
 HEADER = "# Right answers in other styles.\n"
 
 
@@ -112,7 +112,8 @@ def answered(question: Question) -> Answer:
         judged = judge_drafts(course, info, drafts)
         pairs = zip(drafts, judged, strict=True)
         said = [
-            Said(draft.name, is_accepted=one.verdict == "caught", reason=one.reason) for draft, one in pairs
+            Said(draft.name, is_accepted=one.verdict == "caught", reason=PLACE.sub("", one.reason))
+            for draft, one in pairs
         ]
         return Answer(said)
     return Answer([judge_variant(course, info, question.text, Path(question.folder))])
