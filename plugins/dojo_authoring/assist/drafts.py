@@ -6,20 +6,19 @@ following a link, and a draft is written whole or not at all.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dojo_authoring.drafted_mistakes.entries import HEAD, wrapped, written
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import Folder, NotReadable
-from grader.course.mistake_edits import DRAFT, EditedMistake, parse_edits
+from grader.course.mistake_edits import DRAFT, EditedMistake, LineEdit, parse_edits
 from grader.errors import reason_of
 
 MISTAKES = "mistakes.edits"
 VARIANT_DRAFTS = "variants.drafts"
 MARK_OF_VARIANT = f"# {DRAFT}"  # the line above a variant
-COLUMNS = 110  # of a sentence
 LARGEST_FILE = 256 << 10  # bytes of a file of drafts
 MOST_DRAFTS = 100  # mistakes of one kata that no author has read
 HEAD_OF_VARIANTS = (
@@ -32,22 +31,9 @@ TOO_MANY = f"The kata has {MOST_DRAFTS} drafts of mistakes; an author has to rea
 
 def entry(name: str, level: str, sentence: str, edits: list[tuple[str, str]]) -> str:
     """Return a draft in the form of `mistakes.edits`: its name, what the student reads, and for each edit the
-    lines that go and the lines that come. Raises KataError if the form cannot hold them."""
-    heading = " ".join(filter(None, [f"[{name}]", DRAFT, "" if level == "ordinary" else level]))
-    lines = [heading, *_wrapped(sentence)]
-    for number, (old, new) in enumerate(edits):
-        lines += [""] * (number > 0)
-        lines += [f"- {line}".rstrip() for line in old.splitlines()]
-        lines += [f"+ {line}".rstrip() for line in new.splitlines()]
-    return "\n".join(lines) + "\n"
-
-
-def _wrapped(sentence: str) -> list[str]:
-    lines = textwrap.wrap(sentence, COLUMNS, break_long_words=False, break_on_hyphens=False)
-    if any(line.startswith(("[", "#", "- ", "+ ")) or line in ("-", "+") for line in lines):
-        # such a line would begin an entry, a comment or an edit
-        lines = [" ".join(sentence.split())]
-    return lines
+    lines that go and the lines that come."""
+    changes = [LineEdit(0, old.splitlines(), new.splitlines()) for old, new in edits]
+    return written(EditedMistake(name, level, Path(), 0, sentence.split(), changes, is_draft=True))
 
 
 def add_mistakes(course: Course, info: KataInfo, entries: list[str]) -> None:
@@ -55,7 +41,7 @@ def add_mistakes(course: Course, info: KataInfo, entries: list[str]) -> None:
     written, and KataError if a name is taken by now."""
 
     def added(text: str) -> str:
-        every = "\n".join([f"{text.rstrip()}\n", *entries] if text.strip() else entries)
+        every = "\n".join([f"{(text or HEAD.format(name=info.name)).rstrip()}\n", *entries])
         drafts = [mistake for mistake in parse_edits(every, course.edits(info)) if mistake.is_draft]
         if len(drafts) > MOST_DRAFTS:
             raise CourseError(TOO_MANY)
@@ -72,7 +58,7 @@ def mend_sentence(course: Course, info: KataInfo, name: str, sentence: str) -> N
         lines = text.splitlines()
         last = next(at for at in range(draft.line, len(lines)) if _is_edit(lines[at]))
         comments = [line for line in lines[draft.line : last] if line.startswith("#")]
-        return "\n".join([*lines[: draft.line], *comments, *_wrapped(sentence), *lines[last:], ""])
+        return "\n".join([*lines[: draft.line], *comments, *wrapped(sentence), *lines[last:], ""])
 
     change(course, info, MISTAKES, mended)
 

@@ -91,11 +91,19 @@ def _without_comments(lines: list[str], indent: str) -> list[str]:
 def written(draft: EditedMistake) -> str:
     """Return the text of an entry, as it stands in `mistakes.edits`."""
     words = [f"[{draft.name}]", DRAFT * draft.is_draft, draft.level * (draft.level != "ordinary")]
-    lines = [" ".join(filter(None, words)), *textwrap.wrap(draft.text, WIDTH, break_on_hyphens=False)]
+    lines = [" ".join(filter(None, words)), *wrapped(draft.text)]
     for at, edit in enumerate(draft.edits):
         lines += [""] if at and not (draft.edits[at - 1].new and edit.old) else []
         lines += [f"- {line}".rstrip() for line in edit.old] + [f"+ {line}".rstrip() for line in edit.new]
     return "\n".join(lines) + "\n"
+
+
+def wrapped(sentence: str) -> list[str]:
+    """Return a sentence as lines, none of which would begin an entry, a comment or an edit."""
+    lines = textwrap.wrap(sentence, WIDTH, break_long_words=False, break_on_hyphens=False)
+    if any(line.startswith(("[", "#", "- ", "+ ")) or line in ("-", "+") for line in lines):
+        return [" ".join(sentence.split())]
+    return lines
 
 
 def append(path: Path, name: str, drafts: Sequence[EditedMistake]) -> None:

@@ -28,6 +28,7 @@ pytest.importorskip("mcp", reason="the extra `tutor` is not installed")
 from mcp import Client, StdioServerParameters
 
 from dojo_authoring.assist import command, drafts, server
+from dojo_authoring.drafted_mistakes.entries import WIDTH
 from dojo_authoring.verify.static_checks import drafted_variants
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -454,7 +455,7 @@ def test_a_draft_keeps_its_mark_when_its_sentence_is_mended(course):
 @pytest.mark.parametrize("sign", ["- it", "+ it", "[it]", "#it", "-", "+"])
 def test_a_sentence_of_any_length_is_read_as_it_was_written(sign):
     """No line of it begins with what would begin an edit, an entry or a comment."""
-    for length in range(drafts.COLUMNS - 6, drafts.COLUMNS + 2):
+    for length in range(WIDTH - 6, WIDTH + 2):
         sentence = f"{'a' * length} {sign} again"
         (draft,) = parse_edits(drafts.entry("one", "crude", sentence, [("a", "b\n\nc")]), Path("x"))
         assert draft.is_draft
