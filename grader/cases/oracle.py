@@ -360,6 +360,7 @@ class Oracle:
             given = "; ".join(f"{name} = {show(value)}" for name, value in case.items())
             raise KataError(
                 f"{self.kata.name}: the reference fails on a case of its own bank: {why}. The case: {given}."
+                " Draw no such case, or mend the reference."
             ) from None
 
     def _line_of(self, error: Exception) -> str:

@@ -201,7 +201,7 @@ SENTENCES = {
     "never_draws": "test_never_draws.py: its cases cannot be drawn: every one is filtered away; draw what is wanted instead of filtering out what is not.",
     "draws_and_raises": "test_draws_and_raises.py: its cases cannot be drawn: line 20 of test_draws_and_raises.py raises IndexError: tuple index out of range.",
     "draws_a_list": "test_draws_a_list.py: its cases cannot be drawn: a case is a dict of arguments by name, and list was returned.",
-    "reference_raises": "test_reference_raises.py: the reference fails on a case of its own bank: NameError: name 'missing' is not defined (line 4). The case: x = [[1.0, 1.0]].",
+    "reference_raises": "test_reference_raises.py: the reference fails on a case of its own bank: NameError: name 'missing' is not defined (line 4). The case: x = [[1.0, 1.0]]. Draw no such case, or mend the reference.",
     "draws_a_generator": "test_draws_a_generator.py: its cases cannot be drawn: the argument `rng`: a value of type Generator cannot travel to the worker; draw the numbers that it is made from, and make it with student.build.",
     "gives_a_generator": "test_gives_a_generator.py: an example cannot be used: the argument `rng`: a value of type Generator cannot travel to the worker; draw the numbers that it is made from, and make it with student.build.",
     "draws_forever": "test_draws_forever.py:20: this has run for 1.5 seconds of CPU time without an end; mend it, or draw smaller cases.",
@@ -213,7 +213,7 @@ SENTENCES = {
     "variant_of_another_shape": "variants.py:1: the variant `shifts` is refused by `agrees_with_reference`: The result is float32 (1, 1, 1); it must be float32 (1, 1). (called double(x=x); with x = [[0.0]] float32 (1, 1); expected float32 (1, 1), got float32 (1, 1, 1)). Mend one of the two.",
     "law_raises": "test_law_raises.py:30: the law `twice_is_a_sum` raises NameError: name 'nothing' is not defined when the reference is judged; mend the law.",
     "law_nobody_fails": "test_law_nobody_fails.py:28: no mistake fails the law `twice_is_a_sum`; add the mistake that it guards against, or drop it.",
-    "observe_refuses": "test_observe_refuses.py: the reference fails on a case of its own bank: It is so. The case: x = [[1.0, 1.0]].",
+    "observe_refuses": "test_observe_refuses.py: the reference fails on a case of its own bank: It is so. The case: x = [[1.0, 1.0]]. Draw no such case, or mend the reference.",
     "needless_observe": "test_needless_observe.py: line 25 of test_needless_observe.py raises KeyError: 'q', when the reference is asked.",
 }
 
