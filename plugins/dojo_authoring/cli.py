@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dojo_authoring.release import WORKFLOWS
+from dojo_authoring.release import GRADE_ON, WORKFLOWS
 from grader.cases.generation import SEED
 from grader.cli.kata import folder_argument, names_argument, own_course
 from grader.cli.options import GuardedCommand, KataNames, course_option
@@ -172,6 +172,12 @@ def key(
     type=click.Choice(list(WORKFLOWS)),
     multiple=True,
     help="Whose workflow grades a push; can be given twice.  [default: those of before, or actions]",
+)
+@click.option(
+    "--grade-on",
+    type=click.Choice(list(GRADE_ON)),
+    help="When the workflow grades: on every push, or on request, which is a tag or a button."
+    "  [default: as before, or push]",
 )
 @click.option(
     "--sealed", type=click.Path(path_type=Path), help="A sealed key for the workflow to grade with."

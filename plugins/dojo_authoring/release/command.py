@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from dojo_authoring.release import WORKFLOWS, keys
+from dojo_authoring.release import GRADE_ON, WORKFLOWS, keys
 from dojo_authoring.release.hosts import (
     classroom50_bundle,
     exercism_files,
@@ -17,6 +17,7 @@ from dojo_authoring.release.hosts import (
     prairielearn_files,
 )
 from dojo_authoring.release.repository import (
+    AGENTS,
     SEALED,
     core_files,
     read_sealed,
@@ -47,6 +48,7 @@ class ReleaseOptions:
     seed: int | None
     hidden_seed: int | None
     hosts: tuple[str, ...]
+    grade_on: str | None
     sealed: Path | None
     secret: Path | None
     gradescope: Path | None
@@ -112,6 +114,7 @@ def release_course(course: Course, folder: Path, given: ReleaseOptions) -> None:
     visibility = given.visibility or before.choice("visibility", VISIBILITIES)
     library = given.library or before.choice("library", ("numpy", "torch"))
     agents = before.options.get("agents") is not False if given.agents is None else given.agents
+    grade_on = given.grade_on or before.choice("grade_on", tuple(GRADE_ON))
     require_releasable(course, infos, allows_unverified=given.unverified)
     secret_file = folder.with_name(f"{folder.name}.secret")
     sealed, secret, hidden_seed = given.sealed, given.secret, given.hidden_seed
@@ -137,10 +140,13 @@ def release_course(course: Course, folder: Path, given: ReleaseOptions) -> None:
     options = {"all": is_all, "hosts": list(hosts), "seed": seed, "visibility": visibility}
     options |= {"library": library} if library != "numpy" else {}
     options |= {} if agents else {"agents": False}
+    options |= {"grade_on": grade_on} if grade_on != "push" else {}
     about: dict[str, object] = {"options": options, "verified": verifications(course, infos)}
     if names_before := renamed(course):
         about["renamed"] = names_before
-    files = student_files(course, core, infos, hosts, sealed_key, agents=agents)
+    files = student_files(course, core, infos, hosts, sealed_key, grade_on)
+    if not agents:
+        del files[AGENTS]
     outcome = write_release(folder, files, **about)
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
     click.echo(f"{made} are in {shorten(folder)}.")

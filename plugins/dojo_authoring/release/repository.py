@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jinja2 import Template
 
-from dojo_authoring.release import WORKFLOWS, keys
+from dojo_authoring.release import GRADE_ON, WORKFLOWS, keys
 from dojo_authoring.release.wheel import PACKAGE, build_wheel
 from dojo_authoring.verify.record import described, require_verified
 from grader.answer_keys.file import VARIABLE, is_sealed, open_keyring
@@ -80,26 +80,27 @@ def student_files(
     infos: list[KataInfo],
     hosts: Iterable[str],
     sealed: bytes,
-    *,
-    agents: bool = True,
+    grade_on: str = "push",
 ) -> dict[str, bytes]:
-    """Return the whole repository: the core files, texts for students and, if `agents`, for their assistants,
-    and workflows for the hosts. A class has one order, so that everybody is asked for the same."""
+    """Return the whole repository: the core files, texts for students and for their assistants, and workflows
+    for the hosts, which grade as `grade_on` says. A class has one order, so that everybody is asked for the
+    same."""
     files = dict(core)
     syllabus = dataclasses.replace(syllabus_of(course, infos), has_fixed_order=True)
     files["tests/katas/path.toml"] = to_text(syllabus).encode()
     files["README.md"] = _readme(course.syllabus, infos).encode()
     title = json.dumps(course.syllabus.title, ensure_ascii=False)
-    files |= {name: fill_template(template, TITLE=title).encode() for name, template in PLAIN.items()}
+    said = {"TITLE": title, **GRADE_ON[grade_on]}
+    files |= {name: fill_template(template, **said).encode() for name, template in PLAIN.items()}
     files[".vscode/tasks.json"] = TASKS.read_bytes()
-    files |= {AGENTS: agents_file(course.syllabus)} if agents else {}
+    files[AGENTS] = agents_file(course.syllabus)
     key, secret = OPEN_KEYS, ""
     if sealed:
         files[SEALED] = sealed
         key = f" --key {SEALED}"
         secret = f"\n        env:\n          {VARIABLE}: ${{{{ secrets.{VARIABLE} }}}}"
     for host in hosts:
-        text = fill_template(WORKFLOWS[host], KEY=key, SECRET=secret)
+        text = fill_template(WORKFLOWS[host], KEY=key, SECRET=secret, **GRADE_ON[grade_on])
         files[f".github/workflows/{WORKFLOWS[host]}"] = text.encode()
     return files
 

@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 import grader
@@ -287,6 +288,49 @@ def test_a_workflow_that_could_not_grade_is_red(host, name, red, release, tmp_pa
         ran = run_step(workflow, name, f"echo result=e30= >> $GITHUB_OUTPUT; exit {code}", tmp_path)
         assert (ran.returncode != 0) == (code in red | {3, 4})
         assert ran.stdout.startswith("::error title=Not graded::") == (code in (3, 4))
+
+
+def workflow_of(folder, host="actions"):
+    """A released workflow as GitHub reads it; YAML takes its key `on` for a truth value."""
+    text = (folder / ".github" / "workflows" / repository.WORKFLOWS[host]).read_text()
+    return yaml.safe_load(text.replace("on:", "'on':", 1))
+
+
+@pytest.mark.parametrize("host", ["actions", "classroom"])
+def test_a_workflow_keeps_what_it_installed_before_it_grades(host, release, tmp_path):
+    """A job that fails, as for a kata that is not solved, saves nothing at its end."""
+    assert release("--host", host).exit_code == 0
+    (job,) = workflow_of(tmp_path / "out", host)["jobs"].values()
+    steps, told = job["steps"], [f"{step.get('uses')} {step.get('run')}" for step in job["steps"]]
+    parts = ("actions/cache/restore@", "install --quiet", "actions/cache/save@", "grade --all")
+    restored, installed, saved, graded = (
+        next(at for at, one in enumerate(told) if part in one) for part in parts
+    )
+    assert restored < installed < saved < graded
+    assert "hashFiles('requirements.txt', 'vendor/*')" in steps[restored]["with"]["key"]
+    assert steps[saved]["with"]["path"] == steps[restored]["with"]["path"] == "~/venv"
+    assert steps[installed]["if"] == "steps.installed.outputs.cache-hit != 'true'"
+    assert steps[installed]["if"] in steps[saved]["if"]
+
+
+def test_a_workflow_grades_on_request(release, tmp_path):
+    hosts = ("--host", "actions", "--host", "classroom")
+    every = {"push": None, "workflow_dispatch": None}
+    asked = {"push": {"tags": ["**"]}, "workflow_dispatch": None}
+    out = tmp_path / "out"
+    assert release(*hosts).exit_code == 0
+    assert workflow_of(out)["on"] == every
+    assert "push as often as you like. Every push is graded.\n" in (out / "CONTRIBUTING.md").read_text()
+    for options in (("--grade-on", "request"), ()):  # the next release keeps what the one before said
+        assert release(*options).exit_code == 0
+        assert workflow_of(out)["on"] == asked
+        assert workflow_of(out, "classroom")["on"] == {**asked, "repository_dispatch": None}
+        assert (
+            "push as often as you like. A push is graded where it brings a tag:\n"
+            "`git tag try-1 && git push origin try-1`. *Run workflow* on the page *Actions* grades as well.\n"
+        ) in (out / "CONTRIBUTING.md").read_text()
+    assert release("--grade-on", "push").exit_code == 0
+    assert workflow_of(out)["on"] == every
 
 
 def run_step(workflow, name, script, tmp_path):
