@@ -28,14 +28,18 @@ DIGITS = 4
 
 def draw(picture: Picture) -> str:
     """Return a `figure`: the panels as SVG, the caption, and the values in a table that can be unfolded."""
-    shape = _curves if picture.kind == "curve" else _bars_in_ranges if picture.low else None
-    if shape:
-        both = " and ".join(panel.title for panel in picture.panels)
-        drawings = _svg(f"{picture.caption}: {both}", *shape(picture))
-    else:
-        drawings = "".join(_panel(picture, panel) for panel in picture.panels)
+    drawn = "".join(drawing for _, drawing in drawings(picture))
     caption = "" if picture.caption == "result" else f"<figcaption>{escape(picture.caption)}</figcaption>"
-    return f"<figure>{drawings}{caption}{_table(picture)}</figure>"
+    return f"<figure>{drawn}{caption}{_table(picture)}</figure>"
+
+
+def drawings(picture: Picture) -> list[tuple[str, str]]:
+    """Return the elements `svg` of a picture, each with the title of what it shows."""
+    shape = _curves if picture.kind == "curve" else _bars_in_ranges if picture.low else None
+    if shape is None:
+        return [(panel.title, _panel(picture, panel)) for panel in picture.panels]
+    both = " and ".join(panel.title for panel in picture.panels)
+    return [(both, _svg(f"{picture.caption}: {both}", *shape(picture)))]
 
 
 def _svg(label: str, inside: str, width: int, height: int) -> str:

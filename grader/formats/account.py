@@ -403,15 +403,23 @@ def of_check(check: CheckReport, *, says_what: bool = True) -> str:
 
 def drawn(check: CheckReport) -> str:
     """Return the facts below what fails with the values drawn, if a drawing shows how they differ."""
-    if not check.pictures:
-        return of_check(check, says_what=False)
-    from grader.drawing.text import draw, tells_apart
+    from grader.drawing.text import draw
 
-    if not tells_apart(check.pictures[0]):
-        return of_check(check, says_what=False)
-    bare = replace(check, expected=None, got=None, difference=None)
-    picture = draw(check.pictures[0], DRAWING_WIDTH, lambda text, _: text)
-    return "\n".join(filter(None, [of_check(bare, says_what=False), "", *picture]))
+    facts = of_check(without_drawn(check), says_what=False)
+    picture = draw(check.pictures[0], DRAWING_WIDTH, lambda text, _: text) if is_drawn(check) else []
+    return "\n".join(filter(None, [facts, *picture]))
+
+
+def is_drawn(check: CheckReport) -> bool:
+    """Return whether a drawing shows how the values differ."""
+    from grader.drawing.text import tells_apart
+
+    return bool(check.pictures) and tells_apart(check.pictures[0])
+
+
+def without_drawn(check: CheckReport) -> CheckReport:
+    """Return the check without the values that a drawing shows."""
+    return replace(check, expected=None, got=None, difference=None) if is_drawn(check) else check
 
 
 def of_kata(kata: KataReport) -> str:

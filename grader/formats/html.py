@@ -21,15 +21,13 @@ def render(report: Report) -> str:
 
 
 def fragment(kata: KataReport) -> str:
-    """Return a kata's score, every check and, if a check does not hold, what the code printed.
-
-    Values are drawn as text, because notebooks remove SVG from outputs that they do not trust.
-    """
+    """Return a kata's score, every check and, if a check does not hold, what the code printed."""
     return pages.fill(pages.TEMPLATES / "fragment.html", kata=legible_kata(kata), facts=_facts)
 
 
 def _facts(check: CheckReport) -> str:
-    return account.drawn(replace(check, mistake=None))
+    bare = account.without_drawn(replace(check, mistake=None))
+    return account.of_check(bare, says_what=False)
 
 
 DOCUMENTS = [Document("report.html", render)]

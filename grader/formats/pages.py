@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from grader.drawing import svg
 from grader.formats import account
@@ -74,7 +74,7 @@ def _environment(folder: Path) -> Environment:
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     environment.filters |= {"points": points, "cut": plain, "code_lines": code_lines, "by_rows": _by_rows}
-    environment.filters |= {"figure": _figure}
+    environment.filters |= {"figure": _figure, "images": images}
     environment.globals |= {"account": account}
     return environment
 
@@ -91,3 +91,15 @@ def _by_rows(text: str) -> str:
 
 def _figure(picture: Picture) -> Markup:
     return Markup(svg.draw(picture))
+
+
+def images(picture: Picture) -> Markup:
+    """Return the picture as elements `img` that load nothing, for a notebook, which removes SVG from what it
+    does not trust. They are on white paper, as they cannot learn of its theme."""
+    style = f"<style>{style_of(*DRAWN)}svg {{ color-scheme: light; background: #fff; }}</style>"
+    made = []
+    for title, drawing in svg.drawings(picture):
+        file = drawing.replace(">", f' xmlns="http://www.w3.org/2000/svg">{style}', 1)
+        data = base64.b64encode(file.encode()).decode()
+        made.append(f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">')
+    return Markup(" ".join(made))

@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from dojo_authoring.statement import to_markdown, without_statement
+from dojo_authoring.statement import without_statement
 from dojo_notebooks.results import score_id
 from dojo_notebooks.solution import with_solution
+from dojo_notebooks.statement import to_notebook
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read
-from grader.drawing import statement
-from grader.drawing.text import draw
 
 SCHEMA = 3
 
@@ -33,7 +32,6 @@ def cell_metadata(
 
 
 KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
-WIDTH = 80  # characters of a drawing
 HOW_TO = """\
 Write your code in the cells that begin with `%%kata`. All that a kata needs stands in its one cell, imports
 too: that cell is graded by itself. Run it, then the `%grade` below it, to see what holds. Stuck?
@@ -73,9 +71,8 @@ def _cells_of(course: Course, info: KataInfo, *, solved: bool) -> Iterator[Any]:
 
     stub = read(course.stub(info))
     text = ast.get_docstring(ast.parse(stub)) or info.title
-    yield _cell(
-        v4.new_markdown_cell, f"{info.name}-statement", to_markdown(text) + _drawn(course, info, text)
-    )
+    markdown = to_notebook(text, course.declaration(info).axes)
+    yield _cell(v4.new_markdown_cell, f"{info.name}-statement", markdown)
     code = without_statement(stub)
     is_given = bool(info.ships_wrong_code) or not info.kind.is_code
     if solved and not is_given:
@@ -90,14 +87,6 @@ def _cells_of(course: Course, info: KataInfo, *, solved: bool) -> Iterator[Any]:
     score = _cell(v4.new_code_cell, score_id(info.name), asked)
     score.metadata["nbgrader"] = cell_metadata(score_id(info.name), points=info.points)
     yield score
-
-
-def _drawn(course: Course, info: KataInfo, message: str) -> str:
-    """Return the masks and the shares that a statement prints as a block of text, which every notebook shows.
-    Matrices are left out: as text they look as in the statement."""
-    found = statement.pictures(message, course.declaration(info).axes)
-    drawings = ["\n".join(draw(one, WIDTH, lambda text, _: text)) for one in found if one.kind != "matrix"]
-    return "\nDrawn:\n\n```text\n" + "\n\n".join(drawings) + "\n```\n" if drawings else ""
 
 
 def _cell(make: Any, name: str, source: str) -> Any:

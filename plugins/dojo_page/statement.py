@@ -6,8 +6,8 @@ import re
 
 from markdown_it import MarkdownIt
 
+from dojo_authoring.formulas import SHAPE, as_html
 from dojo_authoring.statement import to_markdown
-from dojo_page.formulas import SHAPE, as_html
 from grader.drawing import statement, svg
 
 #: The elements of a statement: no link, no image, no HTML.

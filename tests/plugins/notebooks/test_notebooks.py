@@ -3,6 +3,8 @@
 import ast
 import importlib.util
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ from grader.course.submission import (
 from grader.formats import html
 from grader.installing import install_command
 from grader.reading.cells import katas_asked, without_magics
-from grader.report import CheckReport, KataReport, Mistake
+from grader.report import CheckReport, KataReport, Mistake, Panel, Picture
 
 ROOT = Path(__file__).resolve().parents[3]
 COURSE = Course(ROOT)
@@ -321,6 +323,16 @@ def test_a_mistake_is_shown_once_and_all_text_is_escaped():
     assert "&lt;2&gt;" in shown
     assert "\x1b" not in shown
     assert not {"<b>", "<i>", "<2>"} & set(shown.replace(">", ">\n").split())
+
+
+def test_a_report_leads_with_the_mistake_and_draws_the_values():
+    panels = Panel("expected", ((1.0, 0.0),)), Panel("got", ((0.0, 0.0),))
+    picture = Picture("mask", "result", panels, ("row 0",), ("key 0", "key 1"), ((0, 0),))
+    check = replace(failed("a", Mistake("halves", "It is halved.")), pictures=(picture,))
+    shown = html.fragment(KataReport("double", "attention", "failed", 1000, checks=(check,)))
+    assert shown.index("It is halved.") < shown.index("<details open>") < shown.index("Title of a.")
+    assert re.findall('<img alt="([^"]*)" src="data:image/svg', shown) == ["expected", "got"]
+    assert "&lt;2&gt;" not in shown, "what is drawn is not written as well"
 
 
 def test_a_kata_without_checks_shows_its_message():

@@ -1,4 +1,4 @@
-"""How the page sets the formulas of a statement, and that nothing of a statement is lost on the way."""
+"""How the formulas of a statement are set, and that nothing of a statement is lost on the way."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dojo_page.formulas import Formula, NoFormula, as_html, as_table
+from dojo_authoring.formulas import Formula, NoFormula, as_html, as_table
 from grader.course.catalog import Course
 from grader.course.renaming import statement_of
 
