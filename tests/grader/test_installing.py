@@ -53,6 +53,15 @@ def test_an_environment_of_uv_which_has_no_pip_is_named_to_uv(python):
     assert install_command("torch") == "two/.venv/bin/python -m pip install torch"
 
 
+def test_what_uvx_runs_is_run_again_with_the_package(python, tmp_path, monkeypatch):
+    """Its environment lies in the cache of uv, which is no place to install into."""
+    python("", pip=False, made_by="uv = 0.13.9\n")
+    folder = tmp_path / "uv" / "archive-v0"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str((tmp_path / ".venv").rename(folder / "3H22rULnHrW7k1rm")))
+    assert install_command("torch==2.13.0") == "uvx --with=torch==2.13.0 --from WHEEL grade"
+
+
 def test_where_there_is_no_pip_it_is_installed_first(python):
     python("", pip=False)
     assert install_command("torch") == (
