@@ -77,7 +77,14 @@ async function start(): Promise<void> {
     },
   );
   client.onNotification("grade/verdict", show);
-  await client.start();
+  try {
+    await client.start();
+  } catch {
+    void vscode.window.showErrorMessage(
+      `${program(folder)} does not start. Name the grader's own path in the setting decoderDojo.path.`,
+    );
+    return;
+  }
   await vscode.commands.executeCommand("setContext", "decoderDojo.isRunning", true);
   katas.refresh();
 }

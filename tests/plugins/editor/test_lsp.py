@@ -654,6 +654,12 @@ def test_the_extension_starts_where_exercises_are_and_not_with_every_python_file
     ]
 
 
+def test_the_extension_says_where_to_name_a_grader_that_does_not_start():
+    client = (EXTENSION / "src" / "extension.ts").read_text(encoding="utf-8")
+    told = "does not start. Name the grader's own path in the setting decoderDojo.path."
+    assert told in client.partition("await client.start()")[2].partition("showErrorMessage")[2]
+
+
 def test_the_extension_has_an_icon_a_tree_and_a_walkthrough_whose_files_are_there():
     assert (EXTENSION / MANIFEST["icon"]).read_bytes()[12:24] == b"IHDR" + (128).to_bytes(4, "big") * 2
     contributes = MANIFEST["contributes"]
