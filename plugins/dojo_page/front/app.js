@@ -142,14 +142,10 @@ function Top({ view, course }) {
 const SIGNS = { system: "◐", light: "☀", dark: "☾" };
 
 function Colours() {
-  const now = useSignal(colours());
-  const next = COLOURS[(COLOURS.indexOf(now.value) + 1) % COLOURS.length];
-  const change = () => {
-    chooseColours(next);
-    now.value = next;
-  };
-  const words = `Colours: ${now.value === "system" ? "as the system" : now.value}. Press for ${next === "system" ? "the system's" : next}.`;
-  return html`<button type="button" class="plain colours" aria-label=${words} title=${words} onClick=${change}>${SIGNS[now.value]}</button>`;
+  const now = colours.value;
+  const next = COLOURS[(COLOURS.indexOf(now) + 1) % COLOURS.length];
+  const words = `Colours: ${now === "system" ? "as the system" : now}. Press for ${next === "system" ? "the system's" : next}.`;
+  return html`<button type="button" class="plain colours" aria-label=${words} title=${words} onClick=${() => chooseColours(next)}>${SIGNS[now]}</button>`;
 }
 
 const root = document.getElementById("page");

@@ -6,7 +6,7 @@ import {
   indentOnInput, indentUnit, indentWithTab, isolateHistory, keymap, lineNumbers, Prec, python, rectangularSelection,
   scrollPastEnd, searchKeymap, StateEffect, StateField, syntaxHighlighting, tags,
 } from "./vendor/vendor.js";
-import { tell } from "./parts.js";
+import { hanging, tell } from "./parts.js";
 
 export const LONGEST_TEXT = 1 << 17; // characters, as in protocol.py
 const narrow = matchMedia("(max-width: 48rem)");
@@ -102,13 +102,19 @@ function workplace(text) {
   return { caret, begin: starts.at(-1)?.index ?? 0 };
 }
 
+const EDGE = "6px"; // the padding of a line in CodeMirror
+const indenting = EditorView.decorations.compute(["doc"], ({ doc }) => {
+  const lines = Array.from({ length: doc.lines }, (_, at) => doc.line(at + 1));
+  return Decoration.set(lines.map(({ text, from }) => Decoration.line({ attributes: { style: hanging(text, EDGE) } }).range(from)));
+});
+
 /**
  * @param {HTMLElement} parent
  * @param {{text: string, label: string, onText?: (text: string) => void, keys?: object[]}} options
  */
 export function makeEditor(parent, { text, label, onText = () => {}, keys = [] }) {
   const wrapping = new Compartment();
-  const wrapped = () => (narrow.matches ? EditorView.lineWrapping : []);
+  const wrapped = () => (narrow.matches ? [EditorView.lineWrapping, indenting] : []);
   const view = new EditorView({
     parent,
     doc: text,

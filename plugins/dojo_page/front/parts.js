@@ -1,5 +1,6 @@
 // Small parts that several views use.
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./vendor/vendor.js";
+import { colours } from "./store.js";
 
 /** Show HTML that a judge has made by its templates, which escape every value. */
 export function Made({ of, tag = "div", ...rest }) {
@@ -15,6 +16,17 @@ export function Made({ of, tag = "div", ...rest }) {
 
 /** Show what stands between backticks as code. */
 export const worded = (text) => text.split("`").map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
+
+/** Return the style of a line of code that goes on below its own indentation where it is wrapped; `edge` is its padding. */
+export function hanging(line, edge = "0px") {
+  const depth = line.search(/\S|$/) + 4;
+  return `padding-left: calc(${depth}ch + ${edge}); text-indent: -${depth}ch`;
+}
+
+/** Lines of code, which may be wrapped. */
+export function Code({ text }) {
+  return html`<code class="listing">${text.split("\n").map((line, at) => html`<span key=${at} style=${hanging(line)}>${line}</span>`)}</code>`;
+}
 
 /** A name that may be broken after an underscore. */
 export function Named({ name }) {
@@ -80,16 +92,17 @@ export function Notices() {
 }
 
 /** A page of its own in a frame that reaches neither this page nor the judge. */
-export function Frame({ page, title, colours }) {
+export function Frame({ page, title }) {
   const frame = useRef(null);
+  const scheme = colours.value === "system" ? "light dark" : colours.value;
   useEffect(() => {
     const give = ({ source, data }) => {
-      if (source === frame.current?.contentWindow && data === "ready") source.postMessage({ page, colours }, "*");
+      if (source === frame.current?.contentWindow && data === "ready") source.postMessage({ page, scheme }, "*");
     };
     addEventListener("message", give);
     return () => removeEventListener("message", give);
-  }, [page, colours]);
-  return html`<iframe ref=${frame} key=${page} title=${title} sandbox="allow-scripts" src="frame.html"></iframe>`;
+  }, [page, scheme]);
+  return html`<iframe ref=${frame} key=${scheme + page} title=${title} sandbox="allow-scripts" src="frame.html"></iframe>`;
 }
 
 /** A dialog of the browser's own: it keeps the focus, and Escape closes it. */

@@ -1,7 +1,7 @@
 // A puzzle: the lines of a kata's reference, to be put in order.
 import { html, useEffect, useSignal } from "./vendor/vendor.js";
 import { useKeys } from "./keys.js";
-import { focusOn, worded } from "./parts.js";
+import { Code, focusOn, worded } from "./parts.js";
 
 const RUNNING = "Running …";
 
@@ -73,7 +73,7 @@ export function PuzzleView({ app, name }) {
       <section aria-labelledby="left">
         <h2 id="left">Lines</h2>
         <p class="quiet small">Press a line to put it below the others.</p>
-        ${left.map(({ letter, text }) => html`<button type="button" class="line" key=${letter} data-take=${letter} onClick=${() => take(letter)}><span class="quiet">${letter}</span><span>${text}</span></button>`)}
+        ${left.map(({ letter, text }) => html`<button type="button" class="line" key=${letter} data-take=${letter} onClick=${() => take(letter)}><span class="quiet">${letter}</span><${Code} text=${text} /></button>`)}
       </section>
       <section aria-labelledby="order">
         <h2 id="order">Your order</h2>
@@ -94,7 +94,7 @@ const whyNot = (answer) => answer.text || answer.problem || "The judge was neede
 function Placed({ letter, text, isRight, move, leave }) {
   return html`<li class=${isRight ? "right" : ""} data-line=${letter}>
     <span class="quiet">${letter}</span>
-    <code>${text}</code>
+    <${Code} text=${text} />
     <span class="moves">
       <button type="button" data-by="-1" aria-label="${letter} up" onClick=${() => move(letter, -1)}>↑</button>
       <button type="button" data-by="1" aria-label="${letter} down" onClick=${() => move(letter, 1)}>↓</button>

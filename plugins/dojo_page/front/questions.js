@@ -2,6 +2,7 @@
 // file as soon as it is a value; the page is judged as a whole.
 import { html, useEffect, useRef, useSignal } from "./vendor/vendor.js";
 import { reportOf } from "./grading.js";
+import { worded } from "./parts.js";
 import { half } from "./store.js";
 
 const WRONG = ["failed", "error", "timeout"];
@@ -68,7 +69,7 @@ function Field({ one, typed, wrong, mark, write, check }) {
     const value = typed ?? one.value;
     if (document.activeElement !== field.current && field.current.value !== value) field.current.value = value;
   });
-  return html`<label for="answer-${name}">${one.text || name}</label>
+  return html`<label for="answer-${name}">${worded(one.text || name)}</label>
     <div>
       <code>${name}</code>
       <input id="answer-${name}" ref=${field} autocomplete="off" spellcheck=${false} autocapitalize="off" maxlength="10000" aria-invalid=${Boolean(wrong)}

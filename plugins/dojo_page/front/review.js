@@ -1,7 +1,7 @@
 // A review: find the line of an answer that was changed, and write it as it should be.
 import { html, useEffect, useRef, useSignal } from "./vendor/vendor.js";
 import { useKeys } from "./keys.js";
-import { focusOn, Made } from "./parts.js";
+import { Code, focusOn, Made } from "./parts.js";
 
 const JUDGING = "Judging …";
 
@@ -56,7 +56,7 @@ export function ReviewView({ app }) {
   return html`<main id="main" class="review" tabindex="-1">
     <h1>Review${kata.value && `: ${kata.value}`}</h1>
     <p role="status">${told}</p>
-    <div class="parts">
+    <div class=${lines.value.length ? "parts" : ""}>
       <section class="lines" aria-label="Your answer, with one changed line">
         ${lines.value.map((line) => html`<${Line} key=${line.number} line=${line} isFound=${line.number === found} press=${() => isOpen && ask({ kind: "guess", line: line.number })} />`)}
       </section>
@@ -81,5 +81,5 @@ export function ReviewView({ app }) {
 
 function Line({ line, isFound, press }) {
   if (!line.text.trim()) return html`<div class="blank"></div>`;
-  return html`<button type="button" class="line ${isFound ? "found" : ""}" onClick=${press}><span class="quiet">${line.number}</span><span>${line.text}</span></button>`;
+  return html`<button type="button" class="line ${isFound ? "found" : ""}" onClick=${press}><span class="quiet">${line.number}</span><${Code} text=${line.text} /></button>`;
 }

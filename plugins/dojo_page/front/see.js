@@ -2,7 +2,6 @@
 import { html, useEffect, useState } from "./vendor/vendor.js";
 import { useKeys } from "./keys.js";
 import { Frame } from "./parts.js";
-import { paintedColours } from "./store.js";
 
 export function SeeView({ app }) {
   const [shown, setShown] = useState("");
@@ -23,6 +22,6 @@ export function SeeView({ app }) {
     return () => (isGone = true);
   }, []);
   return html`<main id="main" class="see" tabindex="-1">
-    ${shown ? html`<${Frame} page=${shown} title="Your functions at work" colours=${paintedColours()} />` : html`<h1 class="unseen">See</h1><p class="loading" role="status">${told}</p>`}
+    ${shown ? html`<${Frame} page=${shown} title="Your functions at work" />` : html`<h1 class="unseen">See</h1><p class="loading" role="status">${told}</p>`}
   </main>`;
 }

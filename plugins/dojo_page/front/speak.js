@@ -2,7 +2,6 @@
 import { html, useEffect, useRef, useSignal } from "./vendor/vendor.js";
 import { useKeys } from "./keys.js";
 import { focusOn, Frame } from "./parts.js";
-import { paintedColours } from "./store.js";
 
 const RECORDED = "Recorded, from the course's own functions.";
 
@@ -78,7 +77,7 @@ function Writing({ app, speech, without }) {
       <${Stories} text=${text.value} beside=${beside} labels=${labels} />
       <p class="progress-line" role="status" data-works=${Boolean(progress.value)}>${progress.value || note.value}</p>
       <div class="remarks">${written.value?.remarks.map((remark) => html`<p key=${remark}>${remark}</p>`)}</div>
-      ${written.value?.inside && html`<${Frame} page=${written.value.inside} title="Inside the text" colours=${paintedColours()} />`}
+      ${written.value?.inside && html`<${Frame} page=${written.value.inside} title="Inside the text" />`}
     </section>
     <${Form} speech=${speech} wish=${wish.value} prompt=${prompt} choose=${choose} write=${write} isRecorded=${isRecorded} />
   </main>`;

@@ -1,4 +1,6 @@
 // What the browser itself keeps: choices of this person, and texts that no judge has taken.
+import { signal } from "./vendor/vendor.js";
+
 const PREFIX = "dojo ";
 
 /** Return what was kept under a name, or null. A browser may refuse to keep anything. */
@@ -38,17 +40,9 @@ export const half = {
 // --- the colours ---
 export const COLOURS = ["system", "light", "dark"];
 
-export function colours() {
-  return document.documentElement.dataset.theme ?? "system";
-}
+export const colours = signal(document.documentElement.dataset.theme ?? "system");
 
 export function chooseColours(name) {
-  document.documentElement.dataset.theme = name;
+  colours.value = document.documentElement.dataset.theme = name;
   keep("theme", name === "system" ? null : name);
-}
-
-/** Return "light" or "dark": what is painted now. */
-export function paintedColours() {
-  if (colours() !== "system") return colours();
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra `page` is not installed")
 pytest.importorskip("selenium", reason="Selenium is not installed")
 
-from selenium.common.exceptions import TimeoutException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -299,6 +299,8 @@ def test_a_page_of_questions_is_a_form(visit, course):
     scores(browser, "✗ 2 / 8")
     assert "SHAPE_OF_Q = (3, 6, 5, 24)" in file.read_text()
     assert "STUDENT = 'ada'" in file.read_text()
+    assert "`" not in browser.find_element(By.CSS_SELECTOR, ".questions").text
+    assert "pads" in [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".questions label code")]
     marks = {one.text for one in browser.find_elements(By.CSS_SELECTOR, ".questions .mark")}
     assert marks == {"", "✓ right", "✗ wrong"}  # the login has no mark
 
@@ -392,6 +394,23 @@ def test_what_the_functions_do_is_seen_as_they_are_now(visit, course):
     assert browser.find_element(By.ID, "state").text.startswith("Step 6 of 6")
     reached = "try { return Boolean(parent.document.body); } catch { return false; }"
     assert not browser.execute_script(reached)
+    browser.switch_to.default_content()
+    for _ in range(2):
+        browser.find_element(By.CSS_SELECTOR, ".colours").click()
+    painted = "return getComputedStyle(document.documentElement).colorScheme"
+    wait(browser, lambda b: in_frame(b, ".see iframe", painted) == "dark")
+    browser.execute_script("localStorage.clear()")
+
+
+def in_frame(browser, selector, script):
+    """Return what a script finds in a frame; None while the frame is replaced."""
+    try:
+        browser.switch_to.frame(browser.find_element(By.CSS_SELECTOR, selector))
+        return browser.execute_script(script)
+    except WebDriverException:
+        return None
+    finally:
+        browser.switch_to.default_content()
 
 
 def test_all_of_it_works_by_keyboard(visit):
@@ -511,6 +530,41 @@ def test_lines_are_put_in_order_and_run_by_keyboard(puzzled, course):
     wait(browser, lambda b: "with a puzzle" in b.find_element(By.CSS_SELECTOR, ".katas").text)
 
 
+#: The lines of code that are wrapped, and those of them that do not go on below their own indentation.
+WRAPPED = """
+    const wrapped = [], loose = [];
+    for (const line of document.querySelectorAll(arguments[0])) {
+        const range = document.createRange();
+        range.selectNodeContents(line);
+        const rows = [...range.getClientRects()].filter((box) => box.width > 1);
+        const first = Math.min(...rows.map((box) => box.top));
+        const later = rows.filter((box) => box.top > first + 4);
+        if (!later.length) continue;
+        wrapped.push(line.textContent);
+        const wide = line.firstChild.ownerDocument.createElement("span");
+        wide.textContent = "0".repeat(line.textContent.search(/\\S/));
+        wide.style.cssText = "position: absolute; text-indent: 0; padding: 0";
+        line.append(wide);
+        const indentation = wide.getBoundingClientRect().width;
+        wide.remove();
+        const edge = line.getBoundingClientRect().left;
+        if (Math.min(...later.map((box) => box.left)) < edge + indentation + 8) loose.push(line.textContent);
+    }
+    return [wrapped.length > 0, loose];
+"""
+
+
+def test_a_line_that_is_wrapped_goes_on_below_its_own_indentation(browser, puzzled, course):
+    resize(browser, 375, 700)
+    assert browser.execute_script(WRAPPED, ".puzzle .line .listing span") == [True, []]
+    open_kata = "location.hash = '#/kata/causal_mask'"
+    browser.execute_script(open_kata)
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".tabs [data-name=code]"))
+    browser.find_element(By.CSS_SELECTOR, ".tabs [data-name=code]").click()
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".cm-lineWrapping .cm-line"))
+    assert browser.execute_script(WRAPPED, ".editor .cm-line") == [True, []]
+
+
 @pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (1280, "dark"), (375, "light")])
 def test_axe_finds_nothing_in_a_puzzle(puzzled, width, colours):
     axe = pytest.importorskip("axe_core_python.selenium", reason="axe is not installed")
@@ -596,6 +650,13 @@ def test_a_line_is_found_and_mended_by_keyboard(due, course):
     press(browser, "p")
     wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas"))
     assert browser.find_elements(By.CSS_SELECTOR, ".due") == []
+
+
+def test_where_nothing_is_due_the_way_back_is_below_what_is_said(visit):
+    browser = visit("/review")
+    wait(browser, lambda b: status(b) == "Nothing is due today.")
+    link = browser.find_element(By.LINK_TEXT, "To the path")
+    assert link.location["x"] == browser.find_element(By.TAG_NAME, "h1").location["x"]
 
 
 def test_a_line_that_is_not_found_is_shown_and_comes_again_tomorrow(due):
