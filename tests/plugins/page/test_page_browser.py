@@ -554,7 +554,8 @@ WRAPPED = """
 """
 
 
-def test_a_line_that_is_wrapped_goes_on_below_its_own_indentation(browser, puzzled, course):
+def test_a_line_that_is_wrapped_goes_on_below_its_own_indentation(puzzled):
+    browser = puzzled
     resize(browser, 375, 700)
     assert browser.execute_script(WRAPPED, ".puzzle .line .listing span") == [True, []]
     open_kata = "location.hash = '#/kata/causal_mask'"
