@@ -268,6 +268,24 @@ class TestRules:
                 "a = tl.zeros((4, 16), tl.float16)\ntl.dot(a, tl.trans(a), tl.zeros((8, 4), tl.float32))",
                 "expected accumulator shape [4, 4], got [8, 4]",
             ),
+            ("a = tl.zeros((4, 32), tl.int32)\ntl.dot(a, tl.trans(a))", "Unsupported lhs dtype int32"),
+            ("a = tl.zeros((4, 32), tl.uint8)\ntl.dot(a, tl.trans(a))", "only int8 supported!"),
+            (
+                "tl.dot(tl.zeros((4, 32), tl.int8), tl.zeros((32, 4), tl.float16))",
+                "Both operands must be same dtype. Got int8 and float16",
+            ),
+            (
+                "a = tl.zeros((4, 16), tl.int8)\ntl.dot(a, tl.trans(a))",
+                "Input shapes should have M >= 1, N >= 1 and K >= 32",
+            ),
+            (
+                "a = tl.zeros((4, 32), tl.int8)\ntl.dot(a, tl.trans(a), tl.zeros((4, 4), tl.float32))",
+                "expected accumulator dtype int32, got float32",
+            ),
+            (
+                "a = tl.zeros((4, 16), tl.float32)\ntl.dot(a, tl.trans(a), out_dtype=tl.bfloat16)",
+                "out_dtype=bfloat16 is unsupported.",
+            ),
             (
                 "tl.exp(tl.zeros((4,), tl.float16))",
                 "Expected dtype ['fp32', 'fp64'] but got float16 in tl.exp",
@@ -354,6 +372,11 @@ tl.store(out_ptr + 3, tl.sum(tl.arange(0, 8)[:, None] * tl.arange(0, 2)[None, :]
             ("byte * byte.to(tl.float16)", "float16 65024 16384 1 14400"),
             ("(byte * 0 + 1).to(tl.float16) / 8", "float32 0.125 0.125 0.125 0.125"),
             ("tl.cast(at, tl.float32, bitcast=True).to(tl.int32, bitcast=True)", "int32 0 1 2 3"),
+            (
+                "tl.dot((at[:, None] - 2 + tl.zeros((4, 32), tl.int32)).to(tl.int8),"
+                " tl.full((32, 4), 100, tl.int8)).max(1)",
+                "int32 -6400 -3200 0 3200",
+            ),
             ("(at * 64 + 16256).to(tl.int16).to(tl.bfloat16, bitcast=True)", "bfloat16 1 1.5 2 3"),
             ("(at / 2).to(tl.bfloat16).to(tl.uint16, bitcast=True)", "uint16 0 16128 16256 16320"),
         ],
@@ -396,6 +419,12 @@ tl.store(out_ptr + 3, tl.sum(tl.arange(0, 8)[:, None] * tl.arange(0, 2)[None, :]
             ("tl.sum(at.to(tl.float16), 0, dtype=tl.float32)", "float32"),
             ("at.to(tl.uint8).max(0)", "int32"),
             ("tl.min(at.to(tl.float16))", "float32"),
+            ("tl.dot(tl.zeros((4, 32), tl.int8), tl.zeros((32, 4), tl.int8))", "int32"),
+            ("tl.dot(tl.zeros((4, 16), tl.float64), tl.zeros((16, 4), tl.float64))", "float64"),
+            (
+                "tl.dot(tl.zeros((4, 16), tl.float16), tl.zeros((16, 4), tl.float16), out_dtype=tl.float16)",
+                "float16",
+            ),
         ],
     )
     def test_a_reduction_has_the_dtype_that_triton_gives_it(self, meet_locally, made, due):

@@ -5,7 +5,10 @@ import { Dialog } from "./parts.js";
 export function FilesDialog({ app }) {
   const told = useSignal("");
   const input = useRef(null);
-  const close = () => (app.isFilesOpen.value = false);
+  const close = () => {
+    app.isFilesOpen.value = false;
+    told.value = "";
+  };
   const takeOut = async () => {
     const answer = await app.judge.ask({ kind: "take_out" });
     if (answer.kind !== "archive") return (told.value = answer.text || answer.problem);
@@ -20,12 +23,13 @@ export function FilesDialog({ app }) {
   const bringIn = async () => {
     const [file] = input.current.files;
     if (!file) return;
+    told.value = "";
     const bytes = new Uint8Array(await file.arrayBuffer());
     let text = "";
     for (let at = 0; at < bytes.length; at += 1 << 15) text += String.fromCharCode(...bytes.subarray(at, at + (1 << 15)));
     const answer = await app.judge.ask({ kind: "bring_in", zip: btoa(text) });
     told.value = answer.told || answer.text || answer.problem || "";
-    input.current.value = "";
+    if (input.current) input.current.value = ""; // the dialog may be closed
     app.refresh();
   };
   return html`<${Dialog} isOpen=${app.isFilesOpen.value} close=${close} label="Files" class="files">

@@ -46,16 +46,19 @@ class DType:
         return max(1, self.bits // 8)
 
     def rounded(self, data: Data) -> Data:
-        """Return numbers as this dtype has them."""
+        """Return numbers as this dtype has them; they may be the same array, which nobody writes to."""
+        if self.name == "bfloat16":
+            return to_bfloat16(data)
+        if data.dtype == self.stored:
+            return data
         with np.errstate(all="ignore"):
-            if self.name == "bfloat16":
-                return to_bfloat16(data)
             return data.astype(self.stored)
 
 
 def to_bfloat16(data: Data) -> Data:
     """Return the nearest numbers that bfloat16 has, ties to even, as float32."""
-    bits = data.astype(np.float32).view(np.uint32)
+    with np.errstate(all="ignore"):
+        bits = data.astype(np.float32).view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
     return np.where(np.isnan(data), np.float32("nan"), rounded.view(np.float32)).astype(np.float32)
 
@@ -167,15 +170,12 @@ def common(one: DType, other: DType) -> DType:
 
 
 def together(one: Any, other: Any) -> tuple[Block, Block, DType]:
-    """Return two values as blocks of one shape, and their common dtype."""
+    """Return two values as blocks whose shapes go together, and their common dtype."""
     left, right = _beside(one, other), _beside(other, one)
     dtype = common(left.dtype, right.dtype)
-    shape = shape_of(left.shape, right.shape)
-    return (
-        Block(np.broadcast_to(dtype.rounded(left.data), shape), dtype),
-        Block(np.broadcast_to(dtype.rounded(right.data), shape), dtype),
-        dtype,
-    )
+    if left.shape != right.shape:
+        shape_of(left.shape, right.shape)
+    return Block(dtype.rounded(left.data), dtype), Block(dtype.rounded(right.data), dtype), dtype
 
 
 def _beside(value: Any, other: Any) -> Block:
@@ -195,6 +195,8 @@ def _beside(value: Any, other: Any) -> Block:
 
 def shape_of(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape to which two shapes are broadcast. Raises KernelError."""
+    if not one or not other:
+        return one or other
     wide = max(len(one), len(other))
     left, right = ((1,) * (wide - len(shape)) + shape for shape in (one, other))
     for at, (a, b) in enumerate(zip(left, right, strict=True)):
@@ -235,8 +237,7 @@ def _arithmetic(function: Callable[[Any, Any], Any], kinds: str, sign: str) -> C
         left, right, dtype = together(one, other)
         if dtype.kind not in kinds:
             raise KernelError(f"`{sign}` takes no {dtype}")
-        with np.errstate(all="ignore"):
-            return Block(dtype.rounded(np.asarray(function(left.data, right.data))), dtype)
+        return Block(dtype.rounded(np.asarray(function(left.data, right.data))), dtype)
 
     return operate
 
@@ -245,8 +246,7 @@ def _quotient(one: Any, other: Any) -> Block:
     _require_one_sign(one, other)
     left, right, dtype = together(one, other)
     dtype = dtype if dtype.name == "float64" else FLOAT32
-    with np.errstate(all="ignore"):
-        return Block(dtype.rounded(dtype.rounded(left.data) / dtype.rounded(right.data)), dtype)
+    return Block(dtype.rounded(dtype.rounded(left.data) / dtype.rounded(right.data)), dtype)
 
 
 def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Block]:

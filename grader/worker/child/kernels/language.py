@@ -33,6 +33,7 @@ from grader.worker.child.kernels.launching import FrozenModule, Kernel, Pointer,
 
 MOST_LANES = 1 << 13  # entries of one block
 SMALLEST_DOT = 16  # the shortest side over which tl.dot adds up
+SMALLEST_DOT_OF_BYTES = 32  # the same for numbers of eight bits
 
 
 def program_id(axis: int) -> Block:
@@ -136,9 +137,8 @@ def where(condition: Any, x: Any, y: Any) -> Block:
     """Return x where the condition holds, and y elsewhere."""
     left, right, dtype = together(x, y)
     chosen = as_block(condition)
-    shape = shape_of(chosen.shape, left.shape)
-    picked = np.where(chosen.data, np.broadcast_to(left.data, shape), np.broadcast_to(right.data, shape))
-    return Block(picked, dtype)
+    shape_of(chosen.shape, shape_of(left.shape, right.shape))
+    return Block(np.where(chosen.data, left.data, right.data), dtype)
 
 
 def maximum(x: Any, y: Any, **_: Any) -> Block:
@@ -204,29 +204,47 @@ def _reduction(function: Callable[..., Any], wide: Callable[[DType], DType]) -> 
 
 
 def dot(a: Any, b: Any, acc: Any = None, out_dtype: DType | None = None, **_: Any) -> Block:
-    """Return the product of two matrices, and of `acc` the sum; added up in float32 unless `acc` or
-    `out_dtype` has another dtype."""
+    """Return the product of two matrices, and of `acc` the sum. Raises KernelError."""
     left, right = as_block(a), as_block(b)
     if len(left.shape) != 2 or len(right.shape) != 2 or left.shape[1] != right.shape[0]:
         shapes = f"{list(left.shape)} and {list(right.shape)}"
         raise KernelError(f"tl.dot takes [M, K] and [K, N], and {shapes} are none")
+    for side, dtype in (("lhs", left.dtype), ("rhs", right.dtype)):
+        if dtype.kind != "f" and (dtype.kind == "b" or dtype.bits != 8):
+            raise KernelError(f"Unsupported {side} dtype {dtype}")
     if left.dtype is not right.dtype:
         raise KernelError(f"Both operands must be same dtype. Got {left.dtype} and {right.dtype}")
-    if left.dtype.kind != "f":
-        raise KernelError(f"tl.dot takes floats, and {left.dtype} is none")
-    if left.shape[1] < SMALLEST_DOT:
-        raise KernelError(f"Input shapes should have M >= 1, N >= 1 and K >= {SMALLEST_DOT}")
-    product = left.data.astype(np.float32) @ right.data.astype(np.float32)
-    if acc is None:
-        return Block((out_dtype or FLOAT32).rounded(product), out_dtype or FLOAT32)
-    before = as_block(acc)
-    dtype = out_dtype or before.dtype
+    smallest = SMALLEST_DOT if left.dtype.kind == "f" else SMALLEST_DOT_OF_BYTES
+    if left.shape[1] < smallest:
+        raise KernelError(f"Input shapes should have M >= 1, N >= 1 and K >= {smallest}")
+    before = None if acc is None else as_block(acc)
+    dtype = _of_products(left.dtype, out_dtype or (None if before is None else before.dtype))
+    wide = dtype if dtype.bits > 16 else FLOAT32
+    product = left.data.astype(wide.stored) @ right.data.astype(wide.stored)
+    if before is None:
+        return Block(dtype.rounded(product), dtype)
     if before.shape != product.shape:
         shapes = f"{list(product.shape)}, got {list(before.shape)}"
         raise KernelError(f"expected accumulator shape {shapes}")
     if before.dtype != dtype:
         raise KernelError(f"expected accumulator dtype {dtype}, got {before.dtype}")
     return Block(dtype.rounded(before.data + product), dtype)
+
+
+def _of_products(operands: DType, asked: DType | None) -> DType:
+    """Return the dtype in which tl.dot adds up, if it is asked for another one. Raises KernelError."""
+    if operands.kind != "f":
+        if operands.name != "int8":
+            raise KernelError("only int8 supported!")
+        return INT32
+    if asked == "bfloat16":
+        raise KernelError(
+            "out_dtype=bfloat16 is unsupported. Please use out_dtype=float32/float16 and cast with"
+            " `.to(tl.bfloat16)`"
+        )
+    if operands.name == "float64" or (operands.name, asked) == ("float16", operands):
+        return operands
+    return FLOAT32
 
 
 def trans(x: Any, *order: Any) -> Block:
@@ -252,9 +270,8 @@ def join(a: Any, b: Any) -> Block:
     left, right = as_block(a), as_block(b)
     if left.dtype is not right.dtype:
         raise KernelError(f"join takes two blocks of one dtype, and {left.dtype} and {right.dtype} are two")
-    left, right, dtype = together(left, right)
-    _bounded(2 * left.data.size)
-    return Block(np.stack([left.data, right.data], axis=-1), dtype)
+    _bounded(2 * math.prod(shape_of(left.shape, right.shape)))
+    return Block(np.stack(np.broadcast_arrays(left.data, right.data), axis=-1), left.dtype)
 
 
 def interleave(a: Any, b: Any) -> Block:
