@@ -6,6 +6,7 @@ import { worded } from "./parts.js";
 import { half } from "./store.js";
 
 const WRONG = ["failed", "error", "timeout"];
+const MARKS = { "✓": "good", "✗": "bad" };
 
 export function Questions({ work }) {
   const { app, info, grading } = work;
@@ -49,14 +50,15 @@ export function Questions({ work }) {
     else grading.check();
   };
   const checks = grading.verdict.value ? Object.fromEntries((reportOf(grading.verdict.value).checks ?? []).map((one) => [one.name, one])) : {};
-  const markOf = (name) => {
+  const markOf = ({ name, value }) => {
     const status = touched.value.includes(name) ? "" : checks[name.toLowerCase()]?.status;
-    return status === "passed" ? "✓ right" : WRONG.includes(status) ? "✗ wrong" : "";
+    if (status === "passed") return "✓ right";
+    return WRONG.includes(status) ? (value ? "✗ wrong" : "no answer") : "";
   };
   return html`<div class="questions" role="form" aria-label="Questions">
     ${fields.value?.row && html`<p class="note">${fields.value.row}</p>`}
     ${fields.value?.questions.map(
-      (one) => html`<${Field} key=${one.name} one=${one} typed=${typed.value[one.name]} wrong=${refused.value[one.name]} mark=${markOf(one.name)} write=${write} check=${check} />`,
+      (one) => html`<${Field} key=${one.name} one=${one} typed=${typed.value[one.name]} wrong=${refused.value[one.name]} mark=${markOf(one)} write=${write} check=${check} />`,
     )}
     <div class="check"><button type="button" class="first" onClick=${check}>Check this page</button></div>
   </div>`;
@@ -74,7 +76,7 @@ function Field({ one, typed, wrong, mark, write, check }) {
       <code>${name}</code>
       <input id="answer-${name}" ref=${field} autocomplete="off" spellcheck=${false} autocapitalize="off" maxlength="10000" aria-invalid=${Boolean(wrong)}
         aria-describedby=${wrong ? `wrong-${name}` : null} onInput=${(event) => write(name, event.target.value)} onKeyDown=${(event) => event.key === "Enter" && check()} />
-      <span class="mark ${mark[0] === "✓" ? "good" : "bad"}">${mark}</span>
+      <span class="mark ${MARKS[mark[0]]}">${mark}</span>
     </div>
     ${wrong && html`<p class="wrong" id="wrong-${name}">${wrong}</p>`}`;
 }

@@ -79,10 +79,10 @@ async function begin() {
   const store = await Store.open().catch(() => NOTHING);
   const outside = {
     store,
-    acquire: () => acquired(),
-    news: () => store.news(),
-    keep: (changes) => store.keep(plain(changes)),
-    fetch: (kata) => loaded(`keys/${kata}.key`).catch(() => {}),
+    acquire: () => waited(acquired()),
+    news: () => waited(store.news()),
+    keep: (changes) => waited(store.keep(plain(changes))),
+    fetch: (kata) => waited(loaded(`keys/${kata}.key`).catch(() => {})),
     post: (text) => tell({ kind: "answer", text }),
     live() {
       if (performance.now() - told < LIVE) return;
@@ -103,6 +103,17 @@ import dojo_outside
 from dojo_page.browser import begin
 begin(root, version, dojo_outside, is_kept=is_kept)
 `;
+
+/** Wait for what is no work of the code that is judged, such as the network, and give signs of life meanwhile. */
+async function waited(promise) {
+  const beat = setInterval(() => tell({ kind: "live" }), LIVE);
+  try {
+    return await promise;
+  } finally {
+    clearInterval(beat);
+    tell({ kind: "live" });
+  }
+}
 
 /** Wait until no other tab works with the files, and return what lets it. */
 function acquired() {

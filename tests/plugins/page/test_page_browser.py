@@ -302,7 +302,7 @@ def test_a_page_of_questions_is_a_form(visit, course):
     assert "`" not in browser.find_element(By.CSS_SELECTOR, ".questions").text
     assert "pads" in [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".questions label code")]
     marks = {one.text for one in browser.find_elements(By.CSS_SELECTOR, ".questions .mark")}
-    assert marks == {"", "✓ right", "✗ wrong"}  # the login has no mark
+    assert marks == {"", "✓ right", "no answer"}  # the login has no mark
 
 
 def test_what_is_no_value_is_refused_at_its_field_and_costs_no_other_answer(visit, course):

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -172,6 +173,12 @@ class Server:
             def log_message(self, *_):
                 pass
 
+            def do_GET(quiet):
+                if quiet.path.startswith("/keys/"):
+                    time.sleep(self.late)
+                super().do_GET()
+
+        self.late = 0  # seconds until a key is sent
         self._handler, self._port = functools.partial(Quiet, directory=folder), 0
         self.go_on()
 
@@ -307,6 +314,15 @@ class TestInChromium:
         shows(page, "a call did not end within 10 seconds")
         write(page, RIGHT)
         shows(page, "10 / 10")
+
+    def test_a_key_that_comes_late_is_waited_for(self, browser, server):
+        origin = {"origin": server.address, "storageTypes": "all"}
+        browser.execute_cdp_cmd("Storage.clearDataForOrigin", origin)
+        server.late = 12  # longer than a call may take
+        visit(browser, server)
+        wait(browser, lambda: fresh(browser))
+        assert "0 / 10 not started" in fresh(browser)
+        browser.get("about:blank")
 
     def test_it_works_without_a_network(self, page, server):
         write(page, RIGHT)
