@@ -1,10 +1,11 @@
 """What a report says of first answers, written from the statements alone, with one to three mistakes at once.
 
-    python benchmarks/first_answers.py [--single | --blind] [--reports] [KATA ...]
+    python benchmarks/first_answers.py [--single | --blind | --kernels] [--reports] [KATA ...]
 
 The answers are in `benchmarks/first_answers/KATA.txt`; with `--single`, those to other katas with one mistake
 each, in `benchmarks/single_mistakes`; with `--blind`, those to katas of neither, in
-`benchmarks/blind_answers`. Each begins with a line `# %%` that says what is wrong with it. An answer counts
+`benchmarks/blind_answers`; with `--kernels`, those to the katas of kernels, in `benchmarks/kernel_answers`.
+Each begins with a line `# %%` that says what is wrong with it. An answer counts
 for the first column that holds:
 
     named       a known mistake, or several at once, is stated as the reason
@@ -34,7 +35,7 @@ from grader.grading.session import open_grader
 from grader.report import KataReport
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = {"--single": "single_mistakes", "--blind": "blind_answers"}
+FOLDERS = {"--single": "single_mistakes", "--blind": "blind_answers", "--kernels": "kernel_answers"}
 COLUMNS = ("named", "part", "placed", "parted", "nothing")
 
 
