@@ -76,7 +76,7 @@ function Field({ one, typed, wrong, mark, write, check }) {
       <code>${name}</code>
       <input id="answer-${name}" ref=${field} autocomplete="off" spellcheck=${false} autocapitalize="off" maxlength="10000" aria-invalid=${Boolean(wrong)}
         aria-describedby=${wrong ? `wrong-${name}` : null} onInput=${(event) => write(name, event.target.value)} onKeyDown=${(event) => event.key === "Enter" && check()} />
-      <span class="mark ${MARKS[mark[0]]}">${mark}</span>
+      <span class="mark ${MARKS[mark[0]] ?? ""}">${mark}</span>
     </div>
     ${wrong && html`<p class="wrong" id="wrong-${name}">${wrong}</p>`}`;
 }

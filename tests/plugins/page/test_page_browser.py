@@ -290,6 +290,7 @@ def test_an_endless_loop_does_not_hold_up_another_kata(visit, course):
 def test_a_page_of_questions_is_a_form(visit, course):
     browser, file = visit("/kata/attention_questions"), stub(course, "attention_questions")
     scores(browser, "·")
+    wait(browser, lambda b: b.find_elements(By.ID, "answer-STUDENT"))
     browser.find_element(By.ID, "answer-STUDENT").send_keys("ada")
     browser.find_element(By.ID, "answer-SCALE").send_keys("24 ** 0.5")
     browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys("(3, 6", Keys.ENTER)
