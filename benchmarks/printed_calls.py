@@ -42,6 +42,7 @@ from grader.texts.wrapping import code_lines
 from grader.values.arrays import leaves, to_numpy
 from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import describe, show
+from grader.worker.child import kernels
 from grader.worker.child.executor import load_module, seed_random_numbers
 from grader.worker.in_process import LocalStudent
 
@@ -79,7 +80,8 @@ def printed_by(code: str | ast.Module, kata: str, source: str, seed: int = 0) ->
     """Run the code beside the submission; return what it prints, or the exception that it raises. Random
     numbers are drawn by the seed."""
     submission = types.ModuleType(kata)
-    exec(compile(source, f"{kata}.py", "exec"), submission.__dict__)
+    kernels.give_to(vars(submission), source)
+    exec(compile(source, f"{kata}.py", "exec"), vars(submission))
     printed: list[Any] = []
     before = sys.modules.get(kata)
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -196,6 +196,7 @@ class TestDevice:
         assert out.numpy().tolist() == (2 * NUMBERS).tolist()
 
     def test_a_file_of_the_course_takes_this_one_where_triton_is_installed(self, tmp_path, monkeypatch):
+        monkeypatch.delitem(sys.modules, "triton", raising=False)
         (tmp_path / "triton.py").write_text("raise RuntimeError('this is the installed one')")
         monkeypatch.syspath_prepend(tmp_path)
         (tmp_path / "reference.py").write_text(HEAD + DOUBLE)
@@ -204,6 +205,7 @@ class TestDevice:
 
     def test_files_that_load_at_once_leave_nothing_behind(self, tmp_path, monkeypatch):
         """The second begins before the first has ended, and ends after it."""
+        monkeypatch.delitem(sys.modules, "triton", raising=False)
         moments = types.ModuleType("moments")
         moments.second_begins, moments.first_ends = threading.Event(), threading.Event()
         monkeypatch.setitem(sys.modules, "moments", moments)
