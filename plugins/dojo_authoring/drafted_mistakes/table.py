@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -34,6 +35,7 @@ LEAST_KATAS = 2  # in which an edit was a mistake, if other katas may have it
 LONGEST = 90  # characters of the code of a rewrite
 SHORT = 1000  # characters of a reference whose edits are counted: a long one has tens of thousands
 WEIGHT = 10  # edits that the rate of a larger class counts as
+OF_PYTORCH = {"softmax"}  # names of katas that are methods of PyTorch
 DETACHED = ("state", "buffers")  # families of mutants that no student writes
 Kind = tuple[str, str]  # the kind of an edit and of its line
 Key = tuple[str, str, str]  # where it stands, the code before and after
@@ -135,14 +137,19 @@ def edits_of(tree: ast.Module, rewrites: list[Rewrite], library: str) -> Iterato
 
 
 def patterns(course: Course, infos: Iterable[KataInfo]) -> dict[Key, dict[str, int]]:
-    """Return the edits that known mistakes were, with their number in each kata."""
+    """Return the edits that known mistakes were, with their number in each kata. Those that name a function
+    of the course are of no use to another one."""
+    own = {*course.katas, *(name for info in course.katas.values() for name in info.entry_points)}
+    own -= OF_PYTORCH
     found: dict[Key, dict[str, int]] = {}
     for info in infos:
         for change in (one for _, changes in _known(course, info) for one in changes):
             with suppress(ValueError, AttributeError):
                 was, now = change.pattern
-                if was != now and len(was) + len(now) <= LONGEST:
-                    katas = found.setdefault((where_in(change.owner, change.part), was, now), {})
+                key = where_in(change.owner, change.part), was, now
+                is_short = was != now and len(was) + len(now) <= LONGEST
+                if is_short and own.isdisjoint(re.findall(r"\w+", " ".join(key))):
+                    katas = found.setdefault(key, {})
                     katas[info.name] = katas.get(info.name, 0) + 1
     return found
 

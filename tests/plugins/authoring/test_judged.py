@@ -213,6 +213,8 @@ def test_all_that_judging_imports_is_listed():
 
 #: What `kata verify` imports and runs again at every call.
 ANEW = {
+    "dojo_authoring/assist/drafts",
+    "dojo_authoring/drafted_mistakes/entries",
     "dojo_authoring/parallel",
     "dojo_authoring/verify/locations",
     "dojo_authoring/verify/mistake_table",
