@@ -155,7 +155,7 @@ bench: $(INSTALLED)
 
 # Compare with nbgrader and otter, which are installed into a separate environment; needs a network once.
 bench-class: $(INSTALLED)
-	$(BIN)/python benchmarks/compare_graders.py 300 3
+	$(BIN)/python benchmarks/compare_graders.py 20 3
 	$(BIN)/python benchmarks/class_sizes.py
 
 # Compare every verdict in PyTorch on the GPU with the one on the CPU, in benchmarks/gpu.md, and run the kernels by
