@@ -1,7 +1,6 @@
 """Tests of the pictures in statements: what is drawn, in the documentation's pages and in notebooks."""
 
 import ast
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from dojo_authoring.documentation import kata_page, on_page_markdown
-from dojo_notebooks.notebook import notebook_of
 from grader.course.catalog import Course
 from grader.drawing.statement import pictures
 
@@ -120,15 +118,6 @@ def test_a_page_without_an_example_has_no_drawing(course):
 def test_the_table_of_katas_links_to_the_pages():
     page = SimpleNamespace(file=SimpleNamespace(src_uri="katas.md"), meta={})
     assert on_page_markdown("| `softmax` | 15 |", page) == "| [`softmax`](katas/softmax.md) | 15 |"
-
-
-@pytest.mark.slow  # importing nbformat takes seconds
-def test_a_notebook_has_the_mask_as_text(course):
-    cells = json.loads(notebook_of(course, [course.kata_info("causal_mask")], solved=False))["cells"]
-    text = "".join(cells[2]["source"])
-    assert text.endswith(
-        "causal_mask(2, 4)\n      k0  k1  k2  k3\nq0 │  ██  ██  ██   ·\nq1 │  ██  ██  ██  ██\n```"
-    )
 
 
 @pytest.mark.slow
