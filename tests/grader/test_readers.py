@@ -74,7 +74,7 @@ PLACES = {
     "plugins/dojo_authoring/drafted_mistakes/judging": ("ast", AUTHOR),
     "plugins/dojo_authoring/drafted_mistakes/rewrites": ("ast re", AUTHOR),
     "plugins/dojo_authoring/drafted_mistakes/sentences": ("ast re", AUTHOR),
-    "plugins/dojo_authoring/drafted_mistakes/table": ("ast", AUTHOR),
+    "plugins/dojo_authoring/drafted_mistakes/table": ("ast re", AUTHOR),
     "plugins/dojo_authoring/mutation/page": ("re", AUTHOR),
     "plugins/dojo_authoring/mutation/runner": ("re", AUTHOR),
     "plugins/dojo_authoring/documentation": ("ast re", AUTHOR),
