@@ -184,8 +184,9 @@ def in_short(check: CheckReport) -> CheckReport:
 
 def _is_needed(line: str, later: list[str]) -> bool:
     """Return whether a line is a call, or makes something that a later line names."""
-    name, is_assignment, _ = line.partition(" = ")
-    return not is_assignment or any(re.search(rf"\b{re.escape(name)}\b", other) for other in later)
+    name, sign, _ = line.partition(" = ")
+    is_assignment = bool(sign) and name.isidentifier()  # and no text of a call with such a sign in it
+    return not is_assignment or any(re.search(rf"\b{name}\b", other) for other in later)
 
 
 def kinds(check: CheckReport) -> list[str]:

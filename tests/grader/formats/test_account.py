@@ -108,3 +108,9 @@ def test_a_call_without_its_values_has_none_that_belongs_to_an_object():
     check = failing("agrees_with_reference", counterexample={"model": "<an object>"})
     check = replace(check, call=call)
     assert account.in_short(check).call == "cache = Cache(2)\nadd(cache)\ngenerate(model, [[1]])"
+
+
+def test_a_call_with_an_equals_sign_in_a_text_is_kept():
+    call = "from byte_pair_encoding import encode\nencode('a = b', merges)"
+    check = replace(failing("agrees_with_reference", counterexample={"merges": "[]"}), call=call)
+    assert account.in_short(check).call == "encode('a = b', merges)"
