@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -139,7 +140,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(params=["report", "student", "class"])
 def show(request, browser, files):
-    """`show(view)` opens a page as one of VIEWS and keeps a screenshot beside it."""
+    """`show(view)` opens a page as one of VIEWS; where DOJO_PICTURES names a folder, a screenshot lies there."""
 
     def show(view="light"):
         (width, height), colours = VIEWS[view]
@@ -149,7 +150,8 @@ def show(request, browser, files):
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": scheme})
         file = files[request.param]
         browser.get(file.as_uri())
-        browser.save_screenshot(str(file.with_name(f"{file.stem}-{view}.png")))
+        if folder := os.environ.get("DOJO_PICTURES"):
+            browser.save_screenshot(f"{folder}/{file.stem}-{view}.png")
         return browser
 
     return show
