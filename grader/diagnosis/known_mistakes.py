@@ -287,7 +287,7 @@ class ComparedFailure:
 
     def __init__(self, failure: Failure, source: str = "") -> None:
         self._recorded = record(failure, source)
-        self.counts_work = any(call.options.measure in ("flops", "tensors") for call in failure.trace)
+        self.counts_work = _is_counted(failure)
         given = failure.case.arguments
         self._tolerance, self._finest = Tolerance(terms_of(given), 16), float_dtype(given)
 
@@ -381,16 +381,31 @@ SHAPES = re.compile(
     re.DOTALL,
 )
 
+#: Whole numbers of three digits or more, with commas or without.
+COUNTS = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?![\d.]*\d)")
+
 
 def _comparable_message(failure: Failure) -> str:
     """Return the message without its lines. An error's numbers become 0, as they vary with the case; what a
     RecursionError was about to call goes, and the key of a KeyError: code of another style has other keys.
-    Which shapes do not fit is said in other words by each operation: `@`, `einsum`, an assignment."""
+    Which shapes do not fit is said in other words by each operation: `@`, `einsum`, an assignment. Each
+    style counts a few operations more or fewer, so counts have two digits here."""
     message = re.sub(r"\bin line \d+", "in a line", failure.message.split(" (line")[0])
     message = re.sub(r"(?<=recursion depth exceeded) .*", "", message)
     message = re.sub(r"\bKeyError: .*", "KeyError", message, flags=re.DOTALL)
     message = SHAPES.sub("about shapes", message) if failure.status == "error" else message
-    return re.sub(r"\d+", "0", message) if failure.status == "error" else message
+    if failure.status == "error":
+        return re.sub(r"\d+", "0", message)
+    return COUNTS.sub(_rounded, message) if _is_counted(failure) else message
+
+
+def _is_counted(failure: Failure) -> bool:
+    """Return whether the operations or the arrays of a call were counted."""
+    return any(call.options.measure in ("flops", "tensors") for call in failure.trace)
+
+
+def _rounded(count: re.Match[str]) -> str:
+    return f"{float(count[0].replace(',', '')):.1e}"
 
 
 def _dtype(value: Any) -> str:

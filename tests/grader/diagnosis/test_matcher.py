@@ -18,6 +18,7 @@ from grader.kata import KataError
 from grader.report import Mistake
 from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Difference
 from grader.worker.calls import Call
+from grader.worker.protocol.messages import CallOptions
 
 
 def named(report):
@@ -147,6 +148,14 @@ def test_the_words_about_shapes_that_do_not_fit_do_not_tell_two_errors_apart():
     call = Call("f", [], {}, error=("ValueError",))
     one, *others = (Failure(Case(0, {}), "error", f"The code raised {text}", None, [call]) for text in said)
     assert [ComparedFailure(one).matches(record(other)) for other in others] == [True, False]
+
+
+@pytest.mark.parametrize(("measure", "same"), [("flops", [True, False]), ("", [False, False])])
+def test_a_few_operations_more_do_not_tell_two_answers_apart(measure, same):
+    said = ["It costs 1,290 more for each of 16.", "It costs 1,288 more for each of 16.", "It costs 664."]
+    call = Call("f", [], {}, 0.5, options=CallOptions(measure=measure))
+    one, *others = (Failure(Case(0, {}), "failed", text, None, [call]) for text in said)
+    assert [ComparedFailure(one).matches(record(other)) for other in others] == same
 
 
 def test_what_is_0_in_float32_may_be_tiny_in_python_floats():
