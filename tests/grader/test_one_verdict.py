@@ -183,7 +183,7 @@ def assert_all_equal(found):
             assert other[key] == report, key
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(7, 7)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KATAS)
 def test_every_answer_has_one_report(shared, keyring, name, monkeypatch):

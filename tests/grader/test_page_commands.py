@@ -99,6 +99,9 @@ GIVEN = {
 #: Pages with commands on all katas: their clone has few.
 FEW = {"answer-keys": "softmax top_p", "hosts": "softmax top_p", "formats": "softmax top_p"}
 
+#: Pages whose commands take minutes: they are run before a release alone.
+MINUTES = ("answer-keys", "hosts")
+
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 DONE = re.compile(r"^@@ (\d+)$", re.MULTILINE)
 
@@ -258,7 +261,14 @@ def follow(name, folder, variables):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in RUN if name not in INSTALLING])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.rest] * (name in MINUTES))
+        for name in RUN
+        if name not in INSTALLING
+    ],
+)
 def test_the_commands_of_a_page_do_what_it_shows(name, clone, machine):
     if name in FEW:
         keep_few(clone, FEW[name].split())

@@ -140,7 +140,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(params=["report", "student", "class"])
 def show(request, browser, files):
-    """`show(view)` opens a page as one of VIEWS; where DOJO_PICTURES names a folder, a screenshot lies there."""
+    """`show(view)` opens a page as one of VIEWS. Where DOJO_PICTURES names a folder, it leaves a picture."""
 
     def show(view="light"):
         (width, height), colours = VIEWS[view]

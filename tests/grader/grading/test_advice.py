@@ -160,7 +160,7 @@ REFERENCES = sorted(ROOT.glob("solutions/*/*/reference.py"))
 MAKING_TENSORS = [file.parent.name for file in REFERENCES if MADE_ON_A_DEVICE.search(file.read_text("utf-8"))]
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(10, 5)
 @pytest.mark.slow
 @pytest.mark.parametrize("kata", MAKING_TENSORS)
 def test_a_tensor_made_on_the_advised_device_costs_no_points(report_on, kata):

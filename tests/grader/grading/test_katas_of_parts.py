@@ -250,7 +250,7 @@ def grade_alone(grader, info, source, kept):
     return grader.grade(submission).report
 
 
-@pytest.mark.every(6)
+@pytest.mark.every(12, 4)
 @pytest.mark.slow
 @pytest.mark.parametrize("info", KATAS, ids=lambda info: info.name)
 def test_each_part_of_the_reference_alone_is_right_or_needs_another(grader, info):
@@ -264,7 +264,7 @@ def test_each_part_of_the_reference_alone_is_right_or_needs_another(grader, info
         assert {one.status for one in report.parts if one.name != part} == {"not_written"}
 
 
-@pytest.mark.every(6)
+@pytest.mark.every(12, 4)
 @pytest.mark.slow
 @pytest.mark.parametrize("info", KATAS, ids=lambda info: info.name)
 def test_a_mistake_in_a_part_alone_is_found(grader, info):

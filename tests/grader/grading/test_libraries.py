@@ -187,7 +187,7 @@ OVERFLOWS_IN_TORCH = """
 """
 
 
-@pytest.mark.every(6)
+@pytest.mark.every(12, 4)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", IN_TORCH, ids=lambda path: path.parent.name)
 def test_an_idiomatic_answer_in_pytorch_has_full_marks(grader, path):
@@ -393,7 +393,7 @@ def test_an_answer_that_leaves_the_device_does_not_pass(grader):
 # --- the known mistakes, translated ---
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(3, 3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["layer_norm", "cross_attention", "decoder_layer"])
 def test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks(grader, name):

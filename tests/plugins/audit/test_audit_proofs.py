@@ -386,6 +386,7 @@ def test_shape():
 """
 
 
+@pytest.mark.rest  # it searches for minutes
 def test_modules_get_the_same_parameters_in_every_version(tmp_path):
     folder = homework(tmp_path / "hw", LAYER, SHAPED)
     by_hand = LAYER.replace("self.inner = torch.nn.Linear(width, width)", "self.weight = torch.nn.Parameter("

@@ -234,6 +234,7 @@ def test_a_draft_of_a_particular_shape_stands(name, tmp_path):
     assert problems(course, info) == []
 
 
+@pytest.mark.every(1, 3)
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", SHAPES)
 def test_a_draft_of_any_shape_stands(maker, tmp_path):

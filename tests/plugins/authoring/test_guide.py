@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ("first-course.md", "module-kata.md", "chance-kata.md", "importing.md", "audit.md", "concepts.md")
 GUIDES = [ROOT / "docs" / name for name in PAGES]
-every_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+MINUTES = ("audit",)  # pages whose commands take minutes, and are run before a release alone
 BLOCK = re.compile(
     r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -48,7 +48,10 @@ def commands(text):
 
 
 @pytest.mark.slow
-@every_guide
+@pytest.mark.parametrize(
+    "guide",
+    [pytest.param(one, id=one.stem, marks=[pytest.mark.rest] * (one.stem in MINUTES)) for one in GUIDES],
+)
 @pytest.mark.skipif(os.name == "nt", reason="the guide's commands are those of a POSIX shell")
 def test_the_commands_of_a_guide_print_what_it_shows(shell, tmp_path, guide):
     if guide.stem == "module-kata":
@@ -69,7 +72,7 @@ def test_the_commands_of_a_guide_print_what_it_shows(shell, tmp_path, guide):
     assert guide.stem != "first-course" or "grade" in seen
 
 
-@every_guide
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
 def test_every_page_that_a_guide_links_exists(guide):
     pages = set(re.findall(r"\]\(([\w-]+\.md)\)", guide.read_text(encoding="utf-8")))
     assert {page for page in pages if not (guide.parent / page).is_file()} == set()
