@@ -23,6 +23,7 @@ import numpy as np
 from grader.answer_keys.answers import AnsweredCases, Case, Expected, ReferenceCost, digest, numbered, spread
 from grader.answer_keys.file import Entry, KataKey, KeyFile, KeyUnusable, pack, write
 from grader.cases import generation, state
+from grader.cases.trivial import is_trivial
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.files import cache_folder, line_of, message_of, read_file, write_whole
 from grader.expect import ExpectationFailed, SubmissionFailed
@@ -174,6 +175,7 @@ class Oracle:
     ) -> None:
         self.kata, self.course, self.info, self.seed, self.keeps = kata, course, info, seed, keeps
         self.recorded, self.draws, self.kinds, self.drawn = recorded, draws, kinds, drawn
+        self._telling: dict[int, dict[str, Any]] = {}
 
     @cached_property
     def reference(self) -> LocalStudent:
@@ -371,6 +373,14 @@ class Oracle:
     def expected(self, case: Case) -> Expected:
         """Return what the reference answers to one of the kata's cases."""
         return self.answered.expected[case.index]
+
+    def telling(self, case: Case) -> dict[str, Any]:
+        """Return those of the expected values of a case, in float64 and by name, that are not trivial."""
+        if case.index not in self._telling:
+            exact = self.expected(case).exact
+            told = {name: value for name, value in exact.items() if not is_trivial(value, case.arguments)}
+            self._telling[case.index] = told
+        return self._telling[case.index]
 
     def _compute_expected(self, case: Arguments) -> Expected:
         """Call the reference with the case, in the case's own dtypes and in float64."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from grader.answer_keys.answers import Case
 from grader.cases.generation import fingerprint
+from grader.cases.trivial import parts_of
 from grader.checks.builtin import BUILTIN, agrees_with_reference
 from grader.checks.context import CheckContext
 from grader.checks.parts import JudgedParts
@@ -205,8 +206,7 @@ class ComparedAnswers:
 
     def telling(self, case: Case) -> dict[str, Any]:
         """Return the expected values that are not trivial, by name."""
-        expected = self.context.oracle.expected(case).exact
-        return {name: value for name, value in expected.items() if not is_trivial(value, case.arguments)}
+        return self.context.oracle.telling(case)
 
     def agrees(self, case: Case, name: str) -> bool:
         """Return whether a value is right."""
@@ -278,7 +278,7 @@ def nearness(expected: Any, got: Any, given: Arguments) -> float:
     wanted, have = _numbers(expected), _numbers(got)
     if wanted is None or have is None or have.size != wanted.size:
         return 0.0
-    known = (_numbers(part) for part in _parts_of(given))
+    known = (_numbers(part) for part in parts_of(given))
     arguments = [row for row in known if row is not None and row.size == have.size]
     with np.errstate(all="ignore"):  # squares of large numbers overflow
         return max(_of_entries(wanted, have, arguments), _of_variance(*_finite([wanted, have, *arguments])))
@@ -328,68 +328,3 @@ def _numbers(value: Any) -> Row | None:
     if not parts or any(part is None or part.dtype.kind not in "fiub" for part in parts):
         return None
     return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts])
-
-
-def is_trivial(expected: Any, given: Arguments) -> bool:
-    """Return whether an expected answer takes no thought: each part of it is an argument or a piece of one,
-    or has one number everywhere. A single number is trivial if it is 0, 1 or not finite."""
-    row = _as_array(expected)
-    if row is None and isinstance(expected, dict | list | tuple):
-        parts = expected.values() if isinstance(expected, dict) else expected
-        return all(is_trivial(part, given) for part in parts)
-    return (
-        expected is None
-        or _is_uniform(row)
-        or any(_is_same(expected, row, argument) for argument in _parts_of(given))
-    )
-
-
-def _parts_of(tree: Any) -> Iterator[Any]:
-    """Yield the leaves of a tree, and its lists."""
-    if not isinstance(tree, dict):
-        yield tree
-    if isinstance(tree, dict | list | tuple):
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from _parts_of(part)
-
-
-def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
-    """Return a number, an array or a list of numbers as an array; None for other values."""
-    if isinstance(value, list | tuple) and all(
-        isinstance(leaf, bool | int | float) for leaf in leaves(value)
-    ):
-        try:
-            return np.asarray(value)
-        except (ValueError, OverflowError):
-            return None
-    return to_numpy(value)
-
-
-def _is_uniform(array: np.ndarray[Any, Any] | None) -> bool:
-    if array is None or array.dtype.kind not in "fiub":
-        return False
-    if not array.size:
-        return True
-    first = array.reshape(-1)[0]
-    is_plain = array.size > 1 or not np.isfinite(first) or first in (0, 1)
-    return bool(is_plain and np.isclose(array, first, rtol=1e-6, atol=0, equal_nan=True).all())
-
-
-def _is_same(expected: Any, row: np.ndarray[Any, Any] | None, argument: Any) -> bool:
-    """Return whether an expected answer is an argument, or a piece of one along one axis."""
-    if row is None:
-        return type(argument) is type(expected) and bool(argument == expected)
-    other = _as_array(argument)
-    if other is None or other.ndim != row.ndim or (other.dtype.kind == "b") != (row.dtype.kind == "b"):
-        return False
-    unequal = [axis for axis in range(row.ndim) if row.shape[axis] != other.shape[axis]]
-    if not unequal:
-        return _equal(row, other)
-    axis, length = unequal[0], row.shape[unequal[0]]
-    starts = range(other.shape[axis] - length + 1) if len(unequal) == 1 else ()
-    pieces = (other[(slice(None),) * axis + (slice(start, start + length),)] for start in starts)
-    return any(_equal(row, piece) for piece in pieces)
-
-
-def _equal(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    return bool(np.isclose(one, other, rtol=1e-6, atol=1e-12, equal_nan=one.dtype.kind == "f").all())

@@ -11,7 +11,6 @@ import pytest
 from grader.answer_keys.answers import Case
 from grader.checks import builtin
 from grader.checks.context import Check, Observation
-from grader.checks.points import is_trivial
 from grader.checks.runner import CheckResult, judge_case
 from grader.course.catalog import Course
 from grader.expect import ExpectationFailed
@@ -444,39 +443,6 @@ def test_an_answer_that_is_right_in_part_keeps_its_points(grade, right):
     report = grade(double(f"return x * 2 if {right} else x * 3"))
     assert report.score >= 300
     assert not [check for check in report.checks if check.message in (ONLY_TRIVIAL, NO_ANSWER_AGREES)]
-
-
-@pytest.mark.parametrize(
-    ("expected", "given", "is_so"),
-    [
-        (np.zeros((2, 3)), {}, True),
-        (np.full(3, -np.inf), {}, True),
-        (np.full((2, 2), 0.25), {}, True),
-        (np.array([0.25, 0.75]), {}, False),
-        (np.array([[0.25, 0.75]]), {"x": np.float32([[0.25, 0.75]])}, True),
-        (np.array([[0.25, 0.75]]), {"x": np.array([0.25, 0.75])}, False),
-        (np.array([True, True]), {}, True),
-        (np.array([True, False]), {"x": np.array([1, 0])}, False),
-        (np.empty((0, 2)), {}, True),
-        (1.0, {}, True),
-        (float("nan"), {}, True),
-        (3.5, {}, False),
-        (3.5, {"weights": {"a": 3.5}}, True),
-        ([3, 1], {"ids": [3, 1]}, True),
-        ([3, 1, 0], {"ids": [3, 1]}, False),
-        (np.array([[3.0, 5.0]]), {"x": np.array([[1.0, 2.0], [3.0, 5.0]])}, True),
-        (np.array([[2.0, 5.0]]), {"x": np.array([[1.0, 2.0], [3.0, 5.0]])}, False),
-        (np.array([[2.0]]), {"x": np.array([[1.0, 2.0], [3.0, 5.0]])}, False),
-        ([0, 1], {}, False),
-        ((np.zeros(2), np.ones(2)), {}, True),
-        ((np.zeros(2), np.arange(2)), {}, False),
-        (None, {}, True),
-        ("ab", {"text": "ab"}, True),
-        ("ab", {"text": "a"}, False),
-    ],
-)
-def test_what_takes_no_thought_is_trivial(expected, given, is_so):
-    assert is_trivial(expected, given) is is_so
 
 
 def test_a_submission_that_only_raises_gives_nothing(grade):
