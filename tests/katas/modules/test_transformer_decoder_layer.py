@@ -264,8 +264,12 @@ def with_other_hidden_memory(draw):
 def test_hidden_memory_is_not_read(
     student, d_model, num_heads, d_ff, dropout, weights, x, memory, tgt_mask, memory_mask, others
 ):
-    """Changing memory tokens where memory_mask is False changes nothing."""
+    """Changing memory tokens where memory_mask is False changes nothing, after a call with another mask too and
+    in training mode without dropout."""
     layer = loaded(student, d_model, num_heads, d_ff, dropout, weights)
+    if not dropout:
+        layer.train()
+    run(layer, x, memory, memory_mask=memory_mask | True)
     masks = {"tgt_mask": tgt_mask, "memory_mask": memory_mask}
     before = run(layer, x, memory, **masks)
     after = run(layer, x, memory.where(memory_mask[:, :, None], others), **masks)
