@@ -83,6 +83,8 @@ class Model(nn.Module):
         if part in ("tied before", "tied behind"):
             self.lm["out"].weight = self.embed["tokens"].weight
         for module in self.modules():
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                module.bias = nn.Parameter(torch.linspace(-0.25, 0.5, width))
             if isinstance(module, nn.LayerNorm) and part == "trained norms":
                 nn.init.constant_(module.weight, 1.5)
                 nn.init.constant_(module.bias, -0.25)
