@@ -264,8 +264,7 @@ def with_other_hidden_memory(draw):
 def test_hidden_memory_is_not_read(
     student, d_model, num_heads, d_ff, dropout, weights, x, memory, tgt_mask, memory_mask, others
 ):
-    """Changing memory tokens where memory_mask is False changes nothing, after a call with another mask too and
-    in training mode without dropout."""
+    """Changing hidden memory tokens changes nothing, after a call with another mask, in training mode too."""
     layer = loaded(student, d_model, num_heads, d_ff, dropout, weights)
     if not dropout:
         layer.train()
