@@ -275,10 +275,15 @@ def _digest(message: str) -> str:
 LOST = {_digest(LOST_DIGITS + sources) for sources in FLOAT32_SOURCES.values()}
 
 
+#: It returns the names that it did not find: those of buffers, which each style has as it likes.
+LOADING = "load_state_dict"
+
+
 def _answer(call: Call) -> Answer:
     if call.error:
         return Answer(None, call.error[0])
-    value = None if call.is_free else _without_handles(call.value)
+    is_free = call.is_free or (call.target is not None and call.name == LOADING)
+    value = None if is_free else _without_handles(call.value)
     return Answer([value, call.on_device] if call.on_device else value, None, call.gradients)
 
 
