@@ -15,6 +15,7 @@ KATA = Kata(
     source="Kwon et al. 2023, sections 4.1 to 4.3",
     library="torch",
     axes={"k": "heads tokens d_head", "v": "heads tokens d_v"},
+    free_answers=("allocate", "block_table"),
     bank_size=20,
     hints=(
         "Which three things must the cache remember: of the pool, of each sequence, of what is free? In "
