@@ -385,3 +385,18 @@ def test_who_imitates_a_mistake_in_the_smallest_case_alone_has_no_name(grade):
 def test_an_exception_with_the_words_of_the_course_has_the_name_of_its_answers_alone(grade):
     report = grade("def double(x):\n    raise ValueError('text')\n")
     assert report.mistake is None
+
+
+def test_what_does_not_explain_the_failures_is_not_asked_about_what_passes():
+    asked = []
+
+    class Watched(MistakeOfKey):
+        def outcomes(self, check):
+            asked.append(check.name)
+            return super().outcomes(check)
+
+    law = Check("a_law", "It holds.", 100, CASES, lambda *_: None, ("x",))
+    results = [found(2, 3, 1, 1, 1, 1), CheckResult(law, [], CASES)]
+    doubles = Watched(mistake("doubles", 2, 1, 1, 1, 1, 1).recorded)
+    assert MistakeMatcher([doubles]).name(results) == {}
+    assert set(asked) == {"agrees"}  # whole laws take long
