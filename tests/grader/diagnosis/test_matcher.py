@@ -175,6 +175,16 @@ def test_calls_of_a_rank_that_waits_do_not_tell_two_answers_apart():
     assert not compare.matches(record(failure_of(x, raising, answer)))
 
 
+def test_a_mistake_outruns_a_failure_whose_calls_it_answers_and_none_that_was_stopped_in_the_first():
+    x, stop = np.ones(3), ("RuntimeError", "Exception")
+    stopped = Call("f", [x], {}, error=stop, is_stopped=True)
+    answer, other = Call("f", [x], {}, 2 * x), Call("f", [x], {}, 3 * x)
+    longer = record(failure_of(x, answer, other))
+    assert ComparedFailure(failure_of(x, answer)).is_outrun_by(longer)
+    assert not ComparedFailure(failure_of(x, other)).is_outrun_by(longer)
+    assert not ComparedFailure(failure_of(x, stopped)).is_outrun_by(longer)  # a kernel left an array
+
+
 @pytest.mark.parametrize(
     ("answers", "name"),
     [
