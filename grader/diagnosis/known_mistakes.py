@@ -324,10 +324,11 @@ class ComparedFailure:
 
     def is_outrun_by(self, mine: Recorded) -> bool:
         """True if a mistake answers the same to all calls of this failure, and fails a later one: what this
-        submission would have answered there is not known."""
+        submission would have answered there is not known. Without any answer the first call was stopped, as a
+        kernel is that leaves an array, and the mistake is not stopped there."""
         theirs = self._recorded.answers
         pairs = zip(theirs, mine.answers, strict=False)
-        return len(mine.answers) > len(theirs) and all(
+        return 0 < len(theirs) < len(mine.answers) and all(
             _same_answer(a, b, self._tolerance, self._finest) for a, b in pairs
         )
 

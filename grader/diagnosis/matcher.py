@@ -71,8 +71,10 @@ class Naming:
         self._find()
         if not self.is_explained and self._due:
             several = SeveralMistakes(self._mistakes, self._due, self._unexplained)
-            self._find_reasons(several.likely)
-            self._find_several(several)
+            self._find_several(several.with_likely_ones())
+            if not self.is_explained:
+                self._find_reasons(several.likely)  # by whole checks, which take long
+                self._find_several(several.others())
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
@@ -100,11 +102,11 @@ class Naming:
             if c.check.nature.compares
         )
 
-    def _find_several(self, search: SeveralMistakes) -> None:
+    def _find_several(self, found: Iterable[list[Joined]]) -> None:
         """Find mistakes that explain together what no single one does, unless a single one is a fact."""
         if all(map(self._is_certain, self._due)) and not any(m.partial for m in self.found.values()):
             return
-        for several in search.found():
+        for several in found:
             facts = [joined for joined in several if self._explains_all(self._judged(joined.whole))]
             facts.sort(key=lambda one: sum(map(self._judged(one.whole).explains, self._failed)), reverse=True)
             if names := next(filter(None, map(self._names_of, facts)), {}):
@@ -245,14 +247,16 @@ class Naming:
     def _facts(self) -> dict[str, Mistake]:
         """Return the names of one mistake, or else of two, that explain all that compares answers."""
         due = self._due
-        possible = [one for one in self._candidates if not one.fails_more]
-        for one in sorted(possible, key=lambda one: one.rank, reverse=True):
-            if all(map(one.explains, due)) and one.cases >= LEAST_CASES:
+        alone = [one for one in self._candidates if all(map(one.explains, due)) and not one.fails_more]
+        for one in sorted(alone, key=lambda one: one.rank, reverse=True):
+            if one.cases >= LEAST_CASES:
                 named = {c.name: one.as_mistake() for c in self._failed if one.may_be_named(c)}
-                return self._of_the_rest(possible) | named
-        for pair in combinations(possible, 2):
-            if all(explained_by_both(check, *pair) for check in due) and all(
-                one.alone(other, due) >= LEAST_CASES for one, other in (pair, pair[::-1])
+                return self._of_the_rest() | named
+        for pair in combinations(self._candidates, 2):
+            if (
+                all(explained_by_both(check, *pair) for check in due)
+                and all(one.alone(other, due) >= LEAST_CASES for one, other in (pair, pair[::-1]))
+                and not any(one.fails_more for one in pair)  # last, since it runs all checks
             ):
                 return self._of_pair(*pair)
         return {}
@@ -273,14 +277,14 @@ class Naming:
                 alone.add(one.mistake.id)
         return found
 
-    def _of_the_rest(self, possible: list[CandidateMistake]) -> dict[str, Mistake]:
+    def _of_the_rest(self) -> dict[str, Mistake]:
         """Return the mistakes that explain a claim without values, such as a refusal that is due."""
         rest = [check for check in self._failed if check.check.nature.compares and not check.compares]
         return {
             check.name: one.as_mistake()
             for check in rest
-            for one in possible
-            if one.explains(check) and one.agreements([check]) >= LEAST_CASES
+            for one in self._candidates
+            if one.explains(check) and one.agreements([check]) >= LEAST_CASES and not one.fails_more
         }
 
     def _guesses(self) -> dict[str, Mistake]:

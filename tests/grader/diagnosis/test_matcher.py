@@ -175,6 +175,16 @@ def test_calls_of_a_rank_that_waits_do_not_tell_two_answers_apart():
     assert not compare.matches(record(failure_of(x, raising, answer)))
 
 
+def test_a_mistake_outruns_a_failure_whose_calls_it_answers_and_none_that_was_stopped_in_the_first():
+    x, stop = np.ones(3), ("RuntimeError", "Exception")
+    stopped = Call("f", [x], {}, error=stop, is_stopped=True)
+    answer, other = Call("f", [x], {}, 2 * x), Call("f", [x], {}, 3 * x)
+    longer = record(failure_of(x, answer, other))
+    assert ComparedFailure(failure_of(x, answer)).is_outrun_by(longer)
+    assert not ComparedFailure(failure_of(x, other)).is_outrun_by(longer)
+    assert not ComparedFailure(failure_of(x, stopped)).is_outrun_by(longer)  # a kernel left an array
+
+
 @pytest.mark.parametrize(
     ("answers", "name"),
     [
@@ -385,3 +395,18 @@ def test_who_imitates_a_mistake_in_the_smallest_case_alone_has_no_name(grade):
 def test_an_exception_with_the_words_of_the_course_has_the_name_of_its_answers_alone(grade):
     report = grade("def double(x):\n    raise ValueError('text')\n")
     assert report.mistake is None
+
+
+def test_what_does_not_explain_the_failures_is_not_asked_about_what_passes():
+    asked = []
+
+    class Watched(MistakeOfKey):
+        def outcomes(self, check):
+            asked.append(check.name)
+            return super().outcomes(check)
+
+    law = Check("a_law", "It holds.", 100, CASES, lambda *_: None, ("x",))
+    results = [found(2, 3, 1, 1, 1, 1), CheckResult(law, [], CASES)]
+    doubles = Watched(mistake("doubles", 2, 1, 1, 1, 1, 1).recorded)
+    assert MistakeMatcher([doubles]).name(results) == {}
+    assert set(asked) == {"agrees"}  # whole laws take long

@@ -182,6 +182,14 @@ def test_each_k_has_its_weight(student, packed, scales, group, block_m, block_n,
     expect.equal(out, weights(packed, scales, group)[asked], f"the weights of k = {asked}")
 
 
+@KATA.law(points=0.5)
+def test_sums_have_the_digits_of_float32(student, x, packed, scales, group, block_m, block_n, block_k):
+    """The sums have all digits of float32, in the accumulator and in `out`."""
+    out = launch(Device(), student, x, packed, scales, group, block_m, block_n, block_k)["out"].numpy()
+    product = x.astype(np.float64) @ weights(packed, scales, group)
+    expect.equal(out, product.astype(np.float32), "the product, whose sums float32 has to the last digit,")
+
+
 def with_other_blocks(draw):
     """A case, and other sizes of blocks."""
     case = cases(draw)
