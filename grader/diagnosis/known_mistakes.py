@@ -395,8 +395,10 @@ def _comparable_message(failure: Failure) -> str:
     """Return the message without its lines. An error's numbers become 0, as they vary with the case; what a
     RecursionError was about to call goes, and the key of a KeyError: code of another style has other keys.
     Which shapes do not fit is said in other words by each operation: `@`, `einsum`, an assignment. Each
-    style counts a few operations more or fewer, so counts have two digits here."""
+    style counts a few operations more or fewer, so counts have two digits here. It may number the programs
+    of a kernel in its own way, too."""
     message = re.sub(r"\bin line \d+", "in a line", failure.message.split(" (line")[0])
+    message = re.sub(r"(?<=[Pp]rogram )\d+", "0", message)
     message = re.sub(r"(?<=recursion depth exceeded) .*", "", message)
     message = re.sub(r"\bKeyError: .*", "KeyError", message, flags=re.DOTALL)
     message = SHAPES.sub("about shapes", message) if failure.status == "error" else message

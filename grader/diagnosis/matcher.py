@@ -252,7 +252,7 @@ class Naming:
             if one.cases >= LEAST_CASES:
                 named = {c.name: one.as_mistake() for c in self._failed if one.may_be_named(c)}
                 return self._of_the_rest() | named
-        for pair in combinations(self._candidates, 2):
+        for pair in combinations(sorted(self._candidates, key=lambda one: len(one.mistake.changes)), 2):
             if (
                 all(explained_by_both(check, *pair) for check in due)
                 and all(one.alone(other, due) >= LEAST_CASES for one, other in (pair, pair[::-1]))
