@@ -71,10 +71,8 @@ class Naming:
         self._find()
         if not self.is_explained and self._due:
             several = SeveralMistakes(self._mistakes, self._due, self._unexplained)
-            self._find_several(several.with_likely_ones())
-            if not self.is_explained:
-                self._find_reasons(several.likely)  # by whole checks, which take long
-                self._find_several(several.others())
+            self._find_reasons(several.likely)
+            self._find_several(several)
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
@@ -102,11 +100,11 @@ class Naming:
             if c.check.nature.compares
         )
 
-    def _find_several(self, found: Iterable[list[Joined]]) -> None:
+    def _find_several(self, search: SeveralMistakes) -> None:
         """Find mistakes that explain together what no single one does, unless a single one is a fact."""
         if all(map(self._is_certain, self._due)) and not any(m.partial for m in self.found.values()):
             return
-        for several in found:
+        for several in search.found():
             facts = [joined for joined in several if self._explains_all(self._judged(joined.whole))]
             facts.sort(key=lambda one: sum(map(self._judged(one.whole).explains, self._failed)), reverse=True)
             if names := next(filter(None, map(self._names_of, facts)), {}):

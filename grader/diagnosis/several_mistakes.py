@@ -66,15 +66,11 @@ class SeveralMistakes:
         """The mistakes that answer some of the failing cases like the submission, the likelier ones first."""
         return [one.whole for one in self._singles]
 
-    def with_likely_ones(self) -> Iterator[list[Joined]]:
-        """Yield the pairs that answer all probes like the submission, if one of the two answers some of them
-        alone; in one list what differs in one mistake."""
+    def found(self) -> Iterator[list[Joined]]:
+        """Yield what answers all probes like the submission, the likelier ones first; in one list what
+        differs in one mistake."""
         for one in self._singles:
             yield from self._with_others(one)
-
-    def others(self) -> Iterator[list[Joined]]:
-        """Yield what else answers all probes like the submission, the likelier ones first; in one list what
-        differs in one mistake. It comes after `with_likely_ones`."""
         yield from self._with_a_third()
         if self._probes:
             yield from self._complete(map(join, self._pairs()), self._probes[0])
