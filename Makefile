@@ -109,8 +109,9 @@ test-core: $(INSTALLED)
 
 # Judge the course: every right answer passes, every mistake is caught and named. What was judged before is
 # read from the user's cache, as by the tests and by `make strength`; `kata verify --fresh` judges it again.
+# With PART="1 3", only the first of three parts, and what has changed since it was verified.
 verify: $(INSTALLED)
-	$(BIN)/kata verify
+	$(BIN)/kata verify $(if $(PART),--part $(PART))
 
 # The fast tests of the grader. Tests that need Linux skip on other systems.
 test-fast: $(INSTALLED)

@@ -68,6 +68,7 @@ def new(place: str, *, new_track: bool, course: Path | None, **options: Any) -> 
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")
 @click.option("--points", type=int, help="Only check that mistakes get the same points, for so many seeds.")
+@click.option("--part", nargs=2, type=int, help="Only what changed, and a part of the rest: 1 3, 2 3 or 3 3.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not only the first.")
 @click.option("--fresh", is_flag=True, help="Judge everything anew, also what is recorded.")
 @click.option("--tables", is_flag=True, help="Write mistakes.md also where there is none yet.")
@@ -80,6 +81,7 @@ def verify(
     seed: int,
     seeds: int | None,
     points: int | None,
+    part: tuple[int, int] | None,
     *,
     isolated: bool,
     fresh: bool,
@@ -104,7 +106,11 @@ def verify(
 
         sys.exit(verify_points(own_course(course), names, points))
     from dojo_authoring.verify.katas import verify_course
+    from dojo_authoring.verify.record import part_of
 
+    if part and not names and not (names := part_of(own_course(course), *part)):
+        click.echo(f"No kata is in part {part[0]} of {part[1]}, and none has changed since it was verified.")
+        return
     sys.exit(verify_course(own_course(course), names, seed, isolated=isolated, tables=tables, fresh=fresh))
 
 

@@ -112,6 +112,18 @@ def verification(course: Course, info: KataInfo) -> Verification | None:
     return found if found and found.holds_like(_as_verified_now(course, info)) else None
 
 
+def part_of(course: Course, part: int, parts: int) -> tuple[str, ...]:
+    """Return the names of the katas in one of several parts of a course, and of those that are not verified
+    as they are now, in the course's order. Raises CourseError if there is no such part."""
+    if not 1 <= part <= parts:
+        raise CourseError(f"There is no part {part} of {parts}: parts are numbered from 1.")
+    return tuple(
+        info.name
+        for number, info in enumerate(course.katas.values())
+        if number % parts == part - 1 or verification(course, info) is None
+    )
+
+
 def described(course: Course, info: KataInfo) -> str:
     """Return when the kata was verified, on which content and by which grader, or `unverified`."""
     return str(verification(course, info) or UNVERIFIED)

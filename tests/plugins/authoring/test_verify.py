@@ -12,7 +12,7 @@ from dojo_authoring.overview import overview
 from dojo_authoring.verify import static_checks
 from dojo_authoring.verify.katas import KataVerification, _told, verify_course
 from dojo_authoring.verify.random_draws import OtherDraws
-from dojo_authoring.verify.record import record_path, verification, write_record
+from dojo_authoring.verify.record import part_of, record_path, verification, write_record
 from dojo_authoring.verify.seeds import verify_right_answers
 from grader.answer_keys.file import KeyUnusable, open_keyring
 from grader.cli.kata import kata as run_kata
@@ -195,7 +195,38 @@ def test_mistakes_may_import_the_reference(capsys, course):
 
 
 def test_every_file_of_this_course_belongs_to_a_kata():
-    assert static_checks.stray_files(Course(Path(__file__).parents[3])) == []
+    assert static_checks.stray_files(Course(ROOT)) == []
+
+
+def test_what_this_course_names_is_there():
+    course = Course(ROOT)
+    assert (static_checks.unknown_names(course), static_checks.unknown_in_see(course)) == ([], [])
+
+
+def test_each_part_has_what_is_not_verified_and_its_share_of_the_rest(monkeypatch):
+    course = Course(ROOT)
+    changed = {"softmax", "mini_gpt"}
+    known = "dojo_authoring.verify.record.verification"
+    monkeypatch.setattr(known, lambda _, info: None if info.name in changed else "verified")
+    parts = [set(part_of(course, part, 3)) for part in (1, 2, 3)]
+    assert set.union(*parts) == set(course.katas)
+    assert set.intersection(*parts) == changed
+    assert sum(map(len, parts)) == len(course.katas) + 2 * len(changed)
+
+
+def test_a_part_without_katas_is_no_gap(course):
+    here = course()
+    write_record(here, [here.kata_info("double")])
+    done = CliRunner().invoke(run_kata, ["verify", "--part", "2", "2", "--course", str(here.root)])
+    told = "No kata is in part 2 of 2, and none has changed since it was verified.\n"
+    assert (done.exit_code, done.output) == (0, told)
+
+
+@pytest.mark.parametrize("part", [["4", "3"], ["0", "3"], ["1", "0"]])
+def test_a_part_that_there_is_not_is_one_sentence(part):
+    done = CliRunner().invoke(run_kata, ["verify", "--part", *part, "--course", str(ROOT)])
+    said = f"There is no part {part[0]} of {part[1]}: parts are numbered from 1.\n"
+    assert (done.exit_code, done.output) == (4, said)
 
 
 def test_a_file_that_belongs_to_no_kata_is_reported(course):
