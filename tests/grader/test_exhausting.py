@@ -55,6 +55,7 @@ def memory_of(library):
     return run(f"import {library}")[1]
 
 
+@pytest.mark.every(1, 3)
 @pytest.mark.slow
 @pytest.mark.skipif("linux" not in sys.platform, reason="peak memory is read from /proc")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

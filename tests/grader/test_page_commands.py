@@ -100,7 +100,7 @@ GIVEN = {
 FEW = {"answer-keys": "softmax top_p", "hosts": "softmax top_p", "formats": "softmax top_p"}
 
 #: Pages whose commands take minutes: they are run before a release alone.
-MINUTES = ("answer-keys", "hosts")
+MINUTES = ("answer-keys", "hosts", "speak")
 
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 DONE = re.compile(r"^@@ (\d+)$", re.MULTILINE)

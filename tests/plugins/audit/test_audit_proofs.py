@@ -565,6 +565,7 @@ def test_the_solution_of_exercism_takes_the_place_of_its_stub(tmp_path):
     assert audited(folder, "--mutants", 4)["counts"]["caught"] > 0
 
 
+@pytest.mark.rest  # it waits for minutes
 @needs_linux
 def test_a_line_on_the_descriptors_of_the_server_changes_nothing(tmp_path):
     folder = homework(tmp_path / "hw", "def twice(x):\n    return 2 * x\n", FEW)
@@ -669,6 +670,7 @@ def test_total():
 """
 
 
+@pytest.mark.rest  # it searches for minutes
 def test_objects_of_the_homework_are_arguments_of_witnesses_and_written_tests(tmp_path):
     folder = homework(tmp_path / "hw", NODES, OF_NODES)
     found = audited(folder, "--mutants", 30, "--write-tests", tmp_path / "test_more.py")
