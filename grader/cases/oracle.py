@@ -375,7 +375,7 @@ class Oracle:
         return self.answered.expected[case.index]
 
     def telling(self, case: Case) -> dict[str, Any]:
-        """Return those of the expected values of a case, in float64 and by name, that are not trivial."""
+        """Return the expected values of a case, in float64 and by name, without those that are trivial."""
         if case.index not in self._telling:
             exact = self.expected(case).exact
             told = {name: value for name, value in exact.items() if not is_trivial(value, case.arguments)}

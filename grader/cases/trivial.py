@@ -1,4 +1,4 @@
-"""Tell which expected answers take no thought: an argument handed back, or one number everywhere."""
+"""Find expected answers that take no solving of the kata: an argument, or one number everywhere."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ RELATIVE, ABSOLUTE = 1e-6, 1e-12  # the largest differences of two entries that 
 
 
 def is_trivial(expected: Any, given: Arguments) -> bool:
-    """Return whether an expected answer takes no thought: each part of it is an argument or a piece of one,
-    or has one number everywhere. A single number is trivial if it is 0, 1 or not finite."""
+    """Return whether an expected answer can be given without solving the kata: each part of it is an
+    argument, is cut out of one, or has one number everywhere. A single number is trivial if it is 0, 1 or not
+    finite."""
     row = _as_array(expected)
     if row is None and isinstance(expected, dict | list | tuple):
         parts = expected.values() if isinstance(expected, dict) else expected
@@ -28,7 +29,7 @@ def is_trivial(expected: Any, given: Arguments) -> bool:
 
 
 def parts_of(tree: Any) -> Iterator[Any]:
-    """Yield the leaves of a tree, and its lists."""
+    """Yield every value inside nested dicts, lists and tuples; lists and tuples also as a whole."""
     if not isinstance(tree, dict):
         yield tree
     if isinstance(tree, dict | list | tuple):
@@ -37,7 +38,7 @@ def parts_of(tree: Any) -> Iterator[Any]:
 
 
 def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
-    """Return a number, an array or a list of numbers as an array; None for other values."""
+    """Return a number, an array or a list of numbers as an array, and None for any other value."""
     if isinstance(value, list | tuple) and all(
         isinstance(leaf, bool | int | float) for leaf in leaves(value)
     ):
@@ -49,6 +50,7 @@ def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
 
 
 def _is_uniform(array: np.ndarray[Any, Any] | None) -> bool:
+    """Return whether an array has one number everywhere; a single number only if it is 0, 1 or not finite."""
     if array is None or array.dtype.kind not in "fiub":
         return False
     if not array.size:
@@ -59,7 +61,8 @@ def _is_uniform(array: np.ndarray[Any, Any] | None) -> bool:
 
 
 def _is_same(expected: Any, row: np.ndarray[Any, Any] | None, argument: Any) -> bool:
-    """Return whether an expected answer is an argument, or a piece of one along one axis."""
+    """Return whether an expected answer equals an argument, or is cut out of one along one axis. `row` is the
+    answer as an array, or None."""
     if row is None:
         return type(argument) is type(expected) and bool(argument == expected)
     other = _as_array(argument)
@@ -82,6 +85,7 @@ def _equal(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
 
 
 def _begin_differently(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Return whether the first entries of two arrays of numbers differ."""
     if not one.size or not {one.dtype.kind, other.dtype.kind} <= set("fiub"):
         return False
     first, second = float(one.flat[0]), float(other.flat[0])

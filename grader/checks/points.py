@@ -186,7 +186,7 @@ class ComparedAnswers:
     """The answers of a submission to the kata's cases, beside the reference's."""
 
     def __init__(self, context: CheckContext, results: Sequence[CheckResult]) -> None:
-        self.context = context
+        self.context, self.telling = context, context.oracle.telling
         self._seen = {case.index: values for case, values in context.answers()}
         # what was answered in a worker that was lost is known from the results alone
         compared = [result for result in results if result.check.judge is agrees_with_reference]
@@ -203,10 +203,6 @@ class ComparedAnswers:
         own = [(result, halves(result.asked)[1]) for result in compared]
         held = sum(len(cases) * _holding(result, cases, self) for result, cases in own if cases)
         return held / max(sum(len(cases) for _, cases in own), 1)
-
-    def telling(self, case: Case) -> dict[str, Any]:
-        """Return the expected values that are not trivial, by name."""
-        return self.context.oracle.telling(case)
 
     def agrees(self, case: Case, name: str) -> bool:
         """Return whether a value is right."""

@@ -275,7 +275,7 @@ def _digest(message: str) -> str:
 LOST = {_digest(LOST_DIGITS + sources) for sources in FLOAT32_SOURCES.values()}
 
 
-#: It returns the names that it did not find: those of buffers, which each style has as it likes.
+#: This method returns the names of the buffers that it was not given, and an answer may have any buffers.
 LOADING = "load_state_dict"
 
 
@@ -324,8 +324,8 @@ class ComparedFailure:
 
     def is_outrun_by(self, mine: Recorded) -> bool:
         """True if a mistake answers the same to all calls of this failure, and fails a later one: what this
-        submission would have answered there is not known. Without any answer the first call was stopped, as a
-        kernel is that leaves an array, and the mistake is not stopped there."""
+        submission would have answered there is not known. A failure without answers was stopped in its first
+        call, as a kernel is that reads beyond an array; no mistake that goes on answers the same."""
         theirs = self._recorded.answers
         pairs = zip(theirs, mine.answers, strict=False)
         return 0 < len(theirs) < len(mine.answers) and all(
@@ -394,21 +394,20 @@ COUNTS = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?![\d.]*\d)")
 def _comparable_message(failure: Failure) -> str:
     """Return the message without its lines. An error's numbers become 0, as they vary with the case; what a
     RecursionError was about to call goes, and the key of a KeyError: code of another style has other keys.
-    Which shapes do not fit is said in other words by each operation: `@`, `einsum`, an assignment. Each
-    style counts a few operations more or fewer, so counts have two digits here. It may number the programs
-    of a kernel in its own way, too."""
+    Which shapes do not fit is said in other words by each operation: `@`, `einsum`, an assignment. Code of
+    another style needs a few operations more or fewer, so counts are rounded to two digits, and numbers the
+    programs of a kernel in another order, so these numbers become 0."""
     message = re.sub(r"\bin line \d+", "in a line", failure.message.split(" (line")[0])
     message = re.sub(r"(?<=[Pp]rogram )\d+", "0", message)
     message = re.sub(r"(?<=recursion depth exceeded) .*", "", message)
     message = re.sub(r"\bKeyError: .*", "KeyError", message, flags=re.DOTALL)
-    message = SHAPES.sub("about shapes", message) if failure.status == "error" else message
     if failure.status == "error":
-        return re.sub(r"\d+", "0", message)
+        return re.sub(r"\d+", "0", SHAPES.sub("about shapes", message))
     return COUNTS.sub(_rounded, message) if _is_counted(failure) else message
 
 
 def _is_counted(failure: Failure) -> bool:
-    """Return whether the operations or the arrays of a call were counted."""
+    """Return whether the operations of a call, or the tensors that it makes, were counted."""
     return any(call.options.measure in ("flops", "tensors") for call in failure.trace)
 
 

@@ -245,11 +245,12 @@ class Naming:
     def _facts(self) -> dict[str, Mistake]:
         """Return the names of one mistake, or else of two, that explain all that compares answers."""
         due = self._due
-        alone = [one for one in self._candidates if all(map(one.explains, due)) and not one.fails_more]
-        for one in sorted(alone, key=lambda one: one.rank, reverse=True):
-            if one.cases >= LEAST_CASES:
-                named = {c.name: one.as_mistake() for c in self._failed if one.may_be_named(c)}
-                return self._of_the_rest() | named
+        explaining = (one for one in self._candidates if all(map(one.explains, due)))
+        alone = [one for one in explaining if one.cases >= LEAST_CASES and not one.fails_more]
+        if alone:
+            best = max(alone, key=lambda one: one.rank)
+            named = {c.name: best.as_mistake() for c in self._failed if best.may_be_named(c)}
+            return self._of_the_rest() | named
         for pair in combinations(sorted(self._candidates, key=lambda one: len(one.mistake.changes)), 2):
             if (
                 all(explained_by_both(check, *pair) for check in due)

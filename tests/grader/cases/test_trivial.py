@@ -1,4 +1,4 @@
-"""An expected answer that takes no thought is told from one that does."""
+"""Which expected answers can be given without solving the kata."""
 
 import numpy as np
 import pytest

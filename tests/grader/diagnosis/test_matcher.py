@@ -150,6 +150,17 @@ def test_the_words_about_shapes_that_do_not_fit_do_not_tell_two_errors_apart():
     assert [ComparedFailure(one).matches(record(other)) for other in others] == [True, False]
 
 
+def test_the_number_of_a_program_does_not_tell_two_answers_apart():
+    said = [
+        "Program 3 loads x[8], and x has 8 entries, from 0 (line 7).",
+        "Program 0 loads x[8], and x has 8 entries, from 0 (line 9).",
+        "Program 3 loads x[9], and x has 8 entries, from 0 (line 7).",
+    ]
+    call = Call("f", [], {}, error=("RuntimeError",), is_stopped=True)
+    one, *others = (Failure(Case(0, {}), "failed", text, None, [call]) for text in said)
+    assert [ComparedFailure(one).matches(record(other)) for other in others] == [True, False]
+
+
 @pytest.mark.parametrize(("measure", "same"), [("flops", [True, False]), ("", [False, False])])
 def test_a_few_operations_more_do_not_tell_two_answers_apart(measure, same):
     said = ["It costs 1,290 more for each of 16.", "It costs 1,288 more for each of 16.", "It costs 664."]

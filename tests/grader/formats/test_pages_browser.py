@@ -140,7 +140,8 @@ def files(tmp_path_factory):
 
 @pytest.fixture(params=["report", "student", "class"])
 def show(request, browser, files):
-    """`show(view)` opens a page as one of VIEWS. Where DOJO_PICTURES names a folder, it leaves a picture."""
+    """`show(view)` opens a page in the size and the colours of one of VIEWS. If the environment variable
+    DOJO_PICTURES names a folder, it saves a screenshot there."""
 
     def show(view="light"):
         (width, height), colours = VIEWS[view]
