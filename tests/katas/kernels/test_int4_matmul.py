@@ -184,10 +184,10 @@ def test_each_k_has_its_weight(student, packed, scales, group, block_m, block_n,
 
 @KATA.law(points=0.5)
 def test_sums_have_the_digits_of_float32(student, x, packed, scales, group, block_m, block_n, block_k):
-    """The sums have all digits of float32, in the accumulator and in `out`."""
+    """Products are added up and stored in float32, and nothing is rounded to float16."""
     out = launch(Device(), student, x, packed, scales, group, block_m, block_n, block_k)["out"].numpy()
     product = x.astype(np.float64) @ weights(packed, scales, group)
-    expect.equal(out, product.astype(np.float32), "the product, whose sums float32 has to the last digit,")
+    expect.equal(out, product.astype(np.float32), "the product in float32")
 
 
 def with_other_blocks(draw):

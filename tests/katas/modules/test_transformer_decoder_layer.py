@@ -264,7 +264,7 @@ def with_other_hidden_memory(draw):
 def test_hidden_memory_is_not_read(
     student, d_model, num_heads, d_ff, dropout, weights, x, memory, tgt_mask, memory_mask, others
 ):
-    """Changing hidden memory tokens changes nothing, after a call with another mask, in training mode too."""
+    """What memory_mask hides changes nothing, in training mode too and after a call with another mask."""
     layer = loaded(student, d_model, num_heads, d_ff, dropout, weights)
     if not dropout:
         layer.train()
