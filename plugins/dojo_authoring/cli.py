@@ -92,6 +92,17 @@ def verify(
     course: Path | None,
 ) -> None:
     """Check the course: stubs fail, right answers pass, every mistake is caught and named."""
+    if part:
+        from dojo_authoring.verify.record import part_of
+
+        if names:
+            raise click.UsageError("Name katas or a part of them, not both.")
+        names = part_of(own_course(course), *part)
+        if not names:
+            click.echo(
+                f"Part {part[0]} of {part[1]} has no kata, and none has changed since it was verified."
+            )
+            return
     if mutate:
         from dojo_authoring.mutation.strength import verify_strength
         from grader.edits.walk import FAMILIES
@@ -106,11 +117,7 @@ def verify(
 
         sys.exit(verify_points(own_course(course), names, points))
     from dojo_authoring.verify.katas import verify_course
-    from dojo_authoring.verify.record import part_of
 
-    if part and not names and not (names := part_of(own_course(course), *part)):
-        click.echo(f"No kata is in part {part[0]} of {part[1]}, and none has changed since it was verified.")
-        return
     sys.exit(verify_course(own_course(course), names, seed, isolated=isolated, tables=tables, fresh=fresh))
 
 

@@ -108,20 +108,28 @@ def _as_verified_now(course: Course, info: KataInfo) -> Verification:
 def verification(course: Course, info: KataInfo) -> Verification | None:
     """Return the verification of the kata as it is now, by a grader that judges alike; None if there is
     none."""
-    found = read_record(course).get(info.name)
-    return found if found and found.holds_like(_as_verified_now(course, info)) else None
+    return None if unverified(course, [info]) else read_record(course)[info.name]
+
+
+def unverified(course: Course, infos: Iterable[KataInfo]) -> list[KataInfo]:
+    """Return the katas that are not verified as they are now, by a grader that judges alike."""
+    known = read_record(course)
+    return [
+        info
+        for info in infos
+        if info.name not in known or not known[info.name].holds_like(_as_verified_now(course, info))
+    ]
 
 
 def part_of(course: Course, part: int, parts: int) -> tuple[str, ...]:
-    """Return the names of the katas in one of several parts of a course, and of those that are not verified
-    as they are now, in the course's order. Raises CourseError if there is no such part."""
+    """Return the names of the katas that are not verified as they are now, and of every `parts`-th kata of
+    the course from number `part` on, in the course's order. Numbers count from 1. Raises CourseError if there
+    is no such part."""
     if not 1 <= part <= parts:
         raise CourseError(f"There is no part {part} of {parts}: parts are numbered from 1.")
-    return tuple(
-        info.name
-        for number, info in enumerate(course.katas.values())
-        if number % parts == part - 1 or verification(course, info) is None
-    )
+    infos = list(course.katas.values())
+    due = {info.name for info in (*infos[part - 1 :: parts], *unverified(course, infos))}
+    return tuple(name for name in course.katas if name in due)
 
 
 def described(course: Course, info: KataInfo) -> str:
@@ -131,7 +139,7 @@ def described(course: Course, info: KataInfo) -> str:
 
 def require_verified(course: Course, infos: list[KataInfo], *, allows_unverified: bool) -> None:
     """Raise CourseError if a kata is not verified as it is now."""
-    lacking = [] if allows_unverified else [info for info in infos if verification(course, info) is None]
+    lacking = [] if allows_unverified else unverified(course, infos)
     if lacking:
         name, known = lacking[0].name, read_record(course).get(lacking[0].name)
         text = "is not verified"

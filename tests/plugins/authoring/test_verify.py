@@ -206,8 +206,8 @@ def test_what_this_course_names_is_there():
 def test_each_part_has_what_is_not_verified_and_its_share_of_the_rest(monkeypatch):
     course = Course(ROOT)
     changed = {"softmax", "mini_gpt"}
-    known = "dojo_authoring.verify.record.verification"
-    monkeypatch.setattr(known, lambda _, info: None if info.name in changed else "verified")
+    known = "dojo_authoring.verify.record.unverified"
+    monkeypatch.setattr(known, lambda _, infos: [info for info in infos if info.name in changed])
     parts = [set(part_of(course, part, 3)) for part in (1, 2, 3)]
     assert set.union(*parts) == set(course.katas)
     assert set.intersection(*parts) == changed
@@ -218,8 +218,14 @@ def test_a_part_without_katas_is_no_gap(course):
     here = course()
     write_record(here, [here.kata_info("double")])
     done = CliRunner().invoke(run_kata, ["verify", "--part", "2", "2", "--course", str(here.root)])
-    told = "No kata is in part 2 of 2, and none has changed since it was verified.\n"
+    told = "Part 2 of 2 has no kata, and none has changed since it was verified.\n"
     assert (done.exit_code, done.output) == (0, told)
+
+
+def test_a_part_of_named_katas_is_refused():
+    done = CliRunner().invoke(run_kata, ["verify", "softmax", "--part", "1", "3", "--course", str(ROOT)])
+    told = "Error: Name katas or a part of them, not both."
+    assert (done.exit_code, done.output.splitlines()[-1]) == (4, told)
 
 
 @pytest.mark.parametrize("part", [["4", "3"], ["0", "3"], ["1", "0"]])
