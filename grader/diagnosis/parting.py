@@ -1,160 +1,233 @@
-"""Say at which line of a submission the numbers are still right, where its mistake has no name and no place.
+"""Say where the numbers of a submission part from the right ones, where its mistake has no name and no place.
 
-The submission runs with a record of the arrays that it assigns, and the reference with one of all its
-intermediate arrays. A variable is right if one and the same step of the reference has its shape and its
-values in at least two cases. The reference's values and names stay here.
+Some failing cases of a check are judged once more, with a record of every intermediate array: of the
+submission, and of the reference. An array of the submission is right if one and the same step of the
+reference has its numbers in at least two cases, in the same order or in another one. The place is the first
+expression whose own numbers no step has in any case, while what goes into it is right, and of which nothing
+right is computed later. The reference's values and names stay here.
 """
 
 from __future__ import annotations
 
-import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
-from grader.checks.runner import CheckResult
+from grader.answer_keys.answers import Case
+from grader.checks.context import Check, CheckContext
+from grader.checks.runner import CheckResult, Failure, judge_case
+from grader.diagnosis.recording import Array, Site, Step, recording, steps_of
 from grader.edits.candidates import EditPlace
+from grader.texts.phrases import listed
 from grader.values.arrays import leaves, to_numpy
-from grader.worker.calls import Call
 from grader.worker.in_process import LocalStudent
-from grader.worker.student import Student
 
 MOST_CASES = 4  # that are compared
 MOST_CHECKS = 4  # whose cases are compared
-LEAST_CASES = 2  # in which a variable has the numbers of a step of the reference
-FACT = (
-    "At line {} (`{}`) the numbers are still right; {} is the first after it whose numbers no step of the"
-    " reference has. This alone does not make it wrong."
-)
-STEPS, RECORD = "_steps_of_the_grader", "_recorded_by_the_grader"
-RECORDER = f"""
-{STEPS} = []
-def {RECORD}(number, value):
-    shape = getattr(value, "shape", None)
-    if type(shape) is tuple or type(shape).__name__ == "Size":
-        size = 1
-        for length in shape:
-            size *= length
-        if size <= 4096 and len({STEPS}) < 400:
-            {STEPS}.append([number, value.detach().clone() if hasattr(value, "detach") else value.copy()])
-    return value
-"""
-ENTRY = """
-_{name}_of_the_answer = {name}
-def {name}(*args, **kwargs):
-    {steps}.clear()
-    try:
-        _{name}_of_the_answer(*args, **kwargs)
-    except Exception:
-        pass
-    return [*{steps}]
-"""
-Array = np.ndarray[Any, Any]
-Record = list[tuple[int, Array]]
+LEAST_CASES = 2  # in which an array has the numbers of a step of the reference
+HIDDEN = -1e8  # what is less stands for -inf
+MOST_NAMED = 3  # expressions that a sentence names
+RIGHT = "{} still {} the right numbers here{}."
+GIVEN = "{} {} what the call was given."
+MOVED = ", maybe in another order"
+RESULT = " No step of the reference has those of the result. This alone does not make it wrong."
+Key = tuple[int, int]  # the number of a site, and which of its executions in a case
+
+
+class State(Enum):
+    """What is known of an array, if all cases are taken together."""
+
+    SAME = "a step of the reference has its numbers"
+    MOVED = "a step of the reference, or an argument, has its numbers in another order"
+    GIVEN = "an argument has its numbers"
+    WRONG = "no step of the reference has its numbers"
+    OPEN = "it has too few numbers, or some cases say this, and others that"
 
 
 @dataclass(frozen=True)
-class LineStep:
-    """A line of a submission and the variable that it assigns; "" for what it returns."""
+class Run:
+    """What one case has recorded: the steps of the submission and of the reference, and what calls were
+    given."""
 
-    line: int
-    name: str
+    steps: Sequence[Step]
+    right: Sequence[Step]
+    given: Sequence[Array]
 
 
 def parting_place(
-    source: str, reference: str, results: Sequence[CheckResult], load: Callable[[str], Student]
+    source: str, reference: str, results: Sequence[CheckResult], load: Callable[[str], CheckContext]
 ) -> EditPlace | None:
-    """Return the first line whose numbers are not right, if an earlier one has right numbers. `load` starts a
-    source as the student's. Raises SubmissionFailed, WorkerLost."""
-    tree = ast.parse(source)
-    recorder = _Assigned()
-    recorder.visit(tree)
-    every = _Every().visit(ast.parse(reference))
-    called = {call.name for result in results for one in result.failures if (call := one.call)}
-    for calls in islice(_groups(results), MOST_CHECKS):
-        name = calls[0].name
-        own = load(_recording(tree, name))
-        right = LocalStudent.from_source("reference", _recording(every, name))
-        last, order = _last_right([(call, _run(own, call), _run(right, call)) for call in calls])
-        later = order[order.index(last) + 1 :] if last is not None else []
-        if last is not None and later:
-            step, wrong = recorder.steps[last], recorder.steps[later[0]]
-            said = f"line {wrong.line} (`{wrong.name}`)" if wrong.name else f"the result of line {wrong.line}"
-            fact = FACT.format(step.line, step.name, said)
-            if len(called) > 1:
-                fact = f"In calls of `{name}`: {fact}"
-            return EditPlace(wrong.line, None, "numbers", fact) if step.line < wrong.line else None
+    """Return the first expression whose numbers are not right though those that go into it are. `load` starts
+    a source as the student's. Raises SubmissionFailed, WorkerLost, CheckAborted."""
+    groups = [*islice(_groups(results), MOST_CHECKS)]
+    if not groups:
+        return None
+    recorded, sites = recording(source)
+    own = load(recorded)
+    right = CheckContext(
+        own.oracle.kata, own.oracle, LocalStudent.from_source("reference", recording(reference)[0])
+    )
+    for check, failures in groups:
+        cases = [failure.case for failure in failures]
+        runs = [
+            Run(_steps(check, own, case), _steps(check, right, case), _given(failure))
+            for case, failure in zip(cases, failures, strict=True)
+        ]
+        if place := _first_wrong(runs, sites):
+            return place
     return None
 
 
-def _groups(results: Sequence[CheckResult]) -> Iterator[list[Call]]:
-    """Yield failing calls of one function, those of one check together, for each check that has enough."""
+def _groups(results: Sequence[CheckResult]) -> Iterator[tuple[Check, list[Failure]]]:
+    """Yield failures of one check, for each check that has enough."""
     for result in results:
-        failures = sorted(result.failures, key=lambda failure: failure.case.weight)
-        calls = [failure.call for failure in failures if len(failure.trace) == 1]
-        found = [call for call in calls if call and not call.target and not _objects(call)]
-        varied = [call for call in found if any(a is not None and a.size > 3 for a in _arrays(call))] or found
+        found = sorted(result.failures, key=lambda failure: failure.case.weight)
+        varied = [one for one in found if any(array.size > 3 for array in _given(one))] or found
         if len(varied) >= LEAST_CASES:
-            yield varied[:: max(1, len(varied) // MOST_CASES)][:MOST_CASES]
+            yield result.check, varied[:: max(1, len(varied) // MOST_CASES)][:MOST_CASES]
 
 
-def _objects(call: Call) -> bool:
-    """Return whether an argument is neither data nor an array, such as a function."""
-    plain = (int, float, str, bool, type(None))
-    return any(not isinstance(leaf, plain) and to_numpy(leaf) is None for leaf in _given(call))
+def _given(failure: Failure) -> list[Array]:
+    """Return the arrays that the calls of a case were given."""
+    given = leaves([[call.args, call.kwargs] for call in failure.trace])
+    return [array for leaf in given if (array := to_numpy(leaf)) is not None]
 
 
-def _given(call: Call) -> list[Any]:
-    return [*leaves([*call.args, *call.kwargs.values()])]
+def _steps(check: Check, context: CheckContext, case: Case) -> list[Step]:
+    """Return what judging a case records."""
+    steps_of(context.student)
+    afresh = CheckContext(context.kata, context.oracle, context.student)  # which has asked nothing yet
+    judge_case(check, afresh, case, context.student)
+    return steps_of(context.student)
 
 
-def _arrays(call: Call) -> list[Array | None]:
-    return [to_numpy(leaf) for leaf in _given(call)]
+def _first_wrong(runs: Sequence[Run], sites: Sequence[Site]) -> EditPlace | None:
+    """Return the first place that computes wrong numbers from right ones, if nothing right comes of them; or
+    else from what the call was given."""
+    longest = max(runs, key=lambda run: len(run.steps))
+    steps, states = longest.steps, _states(runs)
+    known = [states.get(key, State.OPEN) for key in _keys(steps)]
+    read: list[set[int]] = []  # by step, the steps that it reads, through those that are open
+    rests_on: list[set[int]] = []  # by step, the suspects of which it is computed
+    suspects = set[int]()
+    for at, inputs in enumerate(_inputs(steps, sites)):
+        read.append(set().union(*(read[one] if known[one] is State.OPEN else {one} for one in inputs)))
+        rests_on.append(set().union(*(rests_on[one] for one in inputs)))
+        if known[at] is State.WRONG and not read[at]:
+            known[at] = State.OPEN  # it is made from no array, such as a mask: another style has another one
+        reads_right = all(known[one] is not State.WRONG for one in read[at])
+        if known[at] is State.WRONG and reads_right and sites[steps[at].site].computes:
+            suspects.add(at)
+            rests_on[at].add(at)
+        if known[at] in (State.SAME, State.MOVED):
+            suspects -= rests_on[at]
+            rests_on[at] = set()
+    from_given = [at for at in suspects if {known[one] for one in read[at]} == {State.GIVEN}]
+    first = min(suspects.difference(from_given), default=min(from_given, default=None))
+    if first is None:
+        return None
+    site = sites[steps[first].site]
+    said = {sites[steps[one].site].text: known[one] for one in sorted(read[first])}
+    return EditPlace(site.line, site.columns, "numbers", _fact(said))
 
 
-def _recording(tree: ast.Module, name: str) -> str:
-    """Return the source of a tree that records, whose function of that name returns the record."""
-    at = next((n for n, node in enumerate(tree.body) if not _comes_first(node)), len(tree.body))
-    entry = ast.parse(ENTRY.format(name=name, steps=STEPS)).body
-    body = [*tree.body[:at], *ast.parse(RECORDER).body, *tree.body[at:], *entry]
-    return ast.unparse(ast.fix_missing_locations(ast.Module(body, [])))
+def _fact(read: dict[str, State]) -> str:
+    """Return the sentence about an expression, from the texts and the states of what it reads."""
+    named = [f"`{text}`" for text in read if text][:MOST_NAMED] or ["What goes in"]
+    words = listed(named)
+    if set(read.values()) == {State.GIVEN}:
+        return GIVEN.format(words, "is" if len(named) == 1 else "are") + RESULT.replace(
+            "those", "the numbers"
+        )
+    moved = MOVED if State.MOVED in read.values() else ""
+    return RIGHT.format(words, "has" if len(named) == 1 else "have", moved) + RESULT
 
 
-def _comes_first(node: ast.stmt) -> bool:
-    """Return whether a statement is the docstring or an import from `__future__`."""
-    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+def _keys(steps: Sequence[Step]) -> Iterator[Key]:
+    """Yield, for each step, its site and the number of times that this was executed before."""
+    counts = Counter[int]()
+    for step in steps:
+        yield step.site, counts[step.site]
+        counts[step.site] += 1
 
 
-def _run(student: Student, call: Call) -> Record:
-    """Return what a call records, by the numbers of the steps."""
-    found = getattr(student, call.name)(*call.args, **call.kwargs)
-    pairs = ((number, to_numpy(value)) for number, value in found)
-    return [(number, value) for number, value in pairs if value is not None]
+def _inputs(steps: Sequence[Step], sites: Sequence[Site]) -> list[set[int]]:
+    """Return, for each step, the positions of those whose values it reads: of the expressions inside of it,
+    and of the one that has made the same object."""
+    last: dict[int, int] = {}  # by site
+    made: dict[int, int] = {}  # by object
+    found: list[set[int]] = []
+    for at, step in enumerate(steps):
+        inside = (last[one] for one in sites[step.site].inputs if one in last)
+        inputs = {one for one in inside if one > last.get(step.site, -1)}
+        inputs |= {made[one] for one in (step.made, *step.parts) if one in made}
+        found.append(inputs)
+        last[step.site] = at
+        made |= dict.fromkeys((step.made, *step.parts), at)
+    return found
 
 
-def _last_right(pairs: Sequence[tuple[Call, Record, Record]]) -> tuple[int | None, list[int]]:
-    """Return the number of the last step whose numbers a step of the reference has, and the numbers of the
-    steps that can show it, in the order in which they first run."""
-    shown: dict[int, list[Array]] = {}  # by step, the numbers of the cases that can show whether it is right
-    sites: dict[int, list[set[int]]] = {}  # the steps of the reference that have these numbers
-    orders: list[list[int]] = []
-    for call, own, right in pairs:
-        given = [array for array in _arrays(call) if array is not None]
-        orders.append(list(dict.fromkeys(number for number, _ in own)))
-        by_step = {number: [value for n, value in own if n == number] for number in orders[-1]}
-        for number, values in by_step.items():
-            if all(_tells(value) and not any(_is_same(value, one) for one in given) for value in values):
-                shown.setdefault(number, []).append(values[-1])
-                same = {n for n, value in right if _is_same(values[-1], value)}
-                sites.setdefault(number, []).append(same)
-    telling = {number for number, values in shown.items() if len(values) >= LEAST_CASES and _vary(values)}
-    order = [number for number in max(orders, key=len, default=[]) if number in telling]
-    right_ones = (number for number in reversed(order) if set.intersection(*sites[number]))
-    return next(right_ones, None), order
+def _states(runs: Sequence[Run]) -> dict[Key, State]:
+    """Return what all cases together say of each step."""
+    every: dict[Key, list[tuple[Array, State, frozenset[int]]]] = {}
+    for run in runs:
+        known = _Known(run)
+        for key, step in zip(_keys(run.steps), run.steps, strict=True):
+            if step.array is not None:
+                every.setdefault(key, []).append((step.array, *known.state(step.array)))
+    return {key: _together(found) for key, found in every.items()}
+
+
+def _together(found: Sequence[tuple[Array, State, frozenset[int]]]) -> State:
+    """Return what several cases say of one step. Two cases in which it is wrong are enough. Numbers that are
+    right have to be others in some case, and those of one and the same step of the reference."""
+    states = [state for _, state, _ in found if state is not State.OPEN]
+    if State.WRONG in states:
+        return State.WRONG if states.count(State.WRONG) >= LEAST_CASES else State.OPEN
+    if len(states) < LEAST_CASES or all(_is_same(found[0][0], array) for array, _, _ in found):
+        return State.OPEN
+    if set(states) == {State.SAME}:
+        common = frozenset.intersection(*(sites for _, state, sites in found if state is State.SAME))
+        return State.SAME if common else State.OPEN
+    return State.GIVEN if set(states) == {State.GIVEN} else State.MOVED
+
+
+class _Known:
+    """The numbers of one case that an array of the submission may have."""
+
+    def __init__(self, run: Run) -> None:
+        self._right: dict[int, list[tuple[Array, int]]] = {}  # by size, with the numbers of the sites
+        for step in run.right:
+            if step.array is not None:
+                self._right.setdefault(step.array.size, []).append((step.array, step.site))
+        self._given = run.given
+        self._known: dict[object, tuple[State, frozenset[int]]] = {}
+
+    def state(self, array: Array) -> tuple[State, frozenset[int]]:
+        """Return what this case says of an array, and the sites of the reference that have its numbers."""
+        key = array.shape, array.dtype.str, array.tobytes()
+        if key not in self._known:
+            self._known[key] = self._state(array)
+        return self._known[key]
+
+    def _state(self, array: Array) -> tuple[State, frozenset[int]]:
+        alike = self._right.get(array.size, [])
+        same = frozenset(site for one, site in alike if _is_same(array, one))
+        if any(_is_same(array, one) for one in self._given):
+            state = State.GIVEN
+        elif same:
+            state = State.SAME
+        elif _tells(array) and any(map(_has_numbers(array), [*(one for one, _ in alike), *self._given])):
+            state = State.MOVED
+        elif array.size == 1 and array.dtype.kind in "iu":
+            return State.OPEN, same  # a place or a count: another style has others
+        else:
+            return State.WRONG, same
+        return (state if _tells(array) else State.OPEN), same
 
 
 def _tells(value: Array) -> bool:
@@ -162,8 +235,14 @@ def _tells(value: Array) -> bool:
     return value.dtype.kind in "biuf" and len(np.unique(value)) > (1 if value.dtype.kind == "b" else 2)
 
 
-def _vary(values: Sequence[Array]) -> bool:
-    return any(not _is_same(values[0], other) for other in values[1:])
+def _has_numbers(array: Array) -> Callable[[Array], bool]:
+    """Return whether another array has the numbers of this one, in any order."""
+    own = np.sort(array, axis=None)
+    return lambda other: (
+        other.size == own.size
+        and other.dtype.kind == own.dtype.kind
+        and _is_same(own, np.sort(other, axis=None))
+    )
 
 
 def _is_same(one: Array, other: Array) -> bool:
@@ -171,84 +250,7 @@ def _is_same(one: Array, other: Array) -> bool:
         return False
     if one.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
         return False
+    if one.dtype.kind == other.dtype.kind == "f":  # some hide by a number, and others by -inf
+        one, other = (np.where(array < HIDDEN, -np.inf, array) for array in (one, other))
     scale = float(np.max(np.abs(other[np.isfinite(other)]), initial=0.0))
     return bool(np.allclose(one, other, rtol=1e-4, atol=1e-5 * scale, equal_nan=True))
-
-
-def _recorded(number: int, value: ast.expr) -> ast.Call:
-    call = ast.Call(ast.Name(RECORD, ast.Load()), [ast.Constant(number), value], [])
-    return ast.copy_location(call, value)
-
-
-class _Assigned(ast.NodeTransformer):
-    """Records the variables that functions assign, and what they return."""
-
-    def __init__(self) -> None:
-        self.steps: list[LineStep] = []
-        self._inside = 0
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        self._inside += 1
-        self.generic_visit(node)
-        self._inside -= 1
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        return node
-
-    def _with_record(self, node: ast.stmt, targets: Sequence[ast.expr]) -> list[ast.stmt]:
-        names = [name for target in targets for name in _names(target)] if self._inside else []
-        return [node, *(ast.copy_location(self._record(node, name), node) for name in dict.fromkeys(names))]
-
-    def _record(self, node: ast.stmt, name: str) -> ast.stmt:
-        self.steps.append(LineStep(node.lineno, name))
-        return ast.Expr(_recorded(len(self.steps) - 1, ast.copy_location(ast.Name(name, ast.Load()), node)))
-
-    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
-        return self._with_record(node, node.targets)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
-        return self._with_record(node, [node.target])
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
-        return self._with_record(node, [node.target] if node.value else [])
-
-    def visit_Return(self, node: ast.Return) -> ast.AST:
-        if node.value is not None and not isinstance(node.value, ast.Name | ast.Tuple) and self._inside == 1:
-            self.steps.append(LineStep(node.lineno, ""))
-            node.value = _recorded(len(self.steps) - 1, node.value)
-        return node
-
-
-def _names(target: ast.expr) -> Iterator[str]:
-    """Yield the variables that an assignment changes."""
-    if isinstance(target, ast.Name):
-        yield target.id
-    elif isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from _names(part)
-    elif isinstance(target, ast.Subscript):
-        yield from _names(target.value)
-
-
-class _Every(ast.NodeTransformer):
-    """Records every expression that can hold an array."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.JoinedStr | ast.arguments | ast.pattern | ast.Lambda):
-            return node
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            node.body = [self.visit(part) for part in node.body]
-            return node
-        if isinstance(node, ast.AnnAssign):
-            node.value = node.value and self.visit(node.value)
-            return node
-        self.generic_visit(node)
-        kinds = ast.BinOp | ast.UnaryOp | ast.Compare | ast.Call | ast.Attribute | ast.Subscript | ast.Name
-        if not isinstance(node, kinds) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            return node
-        self._count += 1
-        return _recorded(self._count, node)

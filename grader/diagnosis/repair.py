@@ -164,15 +164,13 @@ class RepairSearch:
 
     def _part(self) -> None:
         """Find where the numbers part from those of the reference, if it is at hand."""
-        if self.prepared.oracle.recorded is not None:
+        if self.prepared.oracle.recorded is not None or self.clock.is_over():
             return
         oracle = self.prepared.oracle
         reference = read(oracle.course.solution(oracle.info, "reference"))
         try:
-            self.parting = parting_place(
-                self.submission.source, reference, self.failing, lambda source: self._context(source).student
-            )
-        except (SubmissionFailed, WorkerLost):
+            self.parting = parting_place(self.submission.source, reference, self.failing, self._context)
+        except (SubmissionFailed, WorkerLost, CheckAborted):
             self._close()
 
     def _locate(self) -> None:

@@ -119,7 +119,7 @@ def test_the_process_of_a_class_parses_nothing(notes, tiny_course, tmp_path, wri
     done = subprocess.Popen([sys.executable, *map(str, words)], cwd=tiny_course.root)
     assert done.wait(300) == 0
     found = held(notes, done.pid)
-    assert {"grader/diagnosis/parting", "grader/diagnosis/repair"} <= found
+    assert {"grader/diagnosis/recording", "grader/diagnosis/repair"} <= found
 
 
 def course_of(folder, files, write):

@@ -1,15 +1,15 @@
 """Where the numbers part from the right ones is said only of what two cases show."""
 
-from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from grader.answer_keys.answers import Case
-from grader.checks.context import Check
+from grader.checks.context import Check, CheckContext
 from grader.checks.runner import CheckResult, Failure
 from grader.diagnosis.parting import parting_place
-from grader.worker.calls import Call
+from grader.worker.calls import Call, KeptCalls
 from grader.worker.in_process import LocalStudent
 
 REFERENCE = """
@@ -19,6 +19,7 @@ def f(x, y):
     secret = x * y
     return secret / np.sum(secret)
 """
+UNPROVED = "No step of the reference has those of the result. This alone does not make it wrong."
 
 
 def results(count=3, **options):
@@ -27,72 +28,122 @@ def results(count=3, **options):
     calls = [Call("f", [], arguments, None) for arguments in given]
     cases = [Case(index, arguments) for index, arguments in enumerate(given)]
     failures = [Failure(case, "failed", "", None, [call]) for case, call in zip(cases, calls, strict=True)]
-    return [CheckResult(Check("agrees", "It agrees.", 100, cases, lambda *_: None), failures, cases)]
+    return [CheckResult(Check("agrees", "It agrees.", 100, cases, judge), failures, cases)]
 
 
-def place(*lines, found=None):
-    source = "import numpy as np\n\ndef f(x, y):\n    " + "\n    ".join(lines) + "\n"
+def judge(context, case):
+    with KeptCalls(context.student):
+        context.student.f(**case.arguments)
+
+
+def place(*lines, found=None, reference=REFERENCE, before=""):
+    """Return the marked text of the place, and the sentence; None if nothing is said."""
+    source = f"import numpy as np\n{before}\ndef f(x, y):\n    " + "\n    ".join(lines) + "\n"
 
     def load(text):
-        return LocalStudent.from_source("answer", text)
+        kata = SimpleNamespace(free_answers=())
+        student = LocalStudent.from_source("answer", text)
+        return CheckContext(kata, SimpleNamespace(kata=kata), student)
 
-    return parting_place(source, REFERENCE, found or results(), load)
+    at = parting_place(source, reference, found or results(), load)
+    if at is None:
+        return None
+    assert "secret" not in at.fact
+    line = source.splitlines()[at.line - 1].encode()
+    return line[slice(*at.columns)].decode() if at.columns else line.decode().strip(), at.fact
 
 
-def test_the_last_right_line_and_the_first_after_it_are_said():
-    found = place("scores = y * x", "total = np.max(scores)", "weights = scores / total", "return weights")
-    assert (found.line, found.fact) == (
-        6,
-        "At line 4 (`scores`) the numbers are still right; line 6 (`weights`) is the first after it whose"
-        " numbers no step of the reference has. This alone does not make it wrong.",
+def test_the_first_wrong_result_of_right_numbers_is_said():
+    found = place("scores = y * x", "total = np.max(scores)", "return scores / total")
+    assert found == ("np.max(scores)", f"`scores` still has the right numbers here. {UNPROVED}")
+
+
+def test_several_right_numbers_are_listed():
+    found = place("scores = x * y", "total = scores / scores.sum()", "return total - 2 * scores - scores")
+    assert found == ("2 * scores", f"`scores` still has the right numbers here. {UNPROVED}")
+    found = place("scores = x * y", "total = scores / scores.sum()", "return total - scores")
+    said = f"`total` and `scores` still have the right numbers here. {UNPROVED}"
+    assert found == ("total - scores", said)
+
+
+def test_numbers_in_another_order_are_right_too():
+    found = place("scores = (x * y)[::-1]", "return scores - scores.mean()")
+    said = f"`scores` still has the right numbers here, maybe in another order. {UNPROVED}"
+    assert found == ("scores.mean()", said)
+
+
+def test_what_begins_wrong_is_said_of_what_was_given():
+    assert place("copied = x.copy()", "return copied - 1") == (
+        "copied - 1",
+        "`copied` is what the call was given. No step of the reference has the numbers of the result. This"
+        " alone does not make it wrong.",
     )
-    assert "secret" not in found.fact
+    assert place("return x + y")[1].startswith("`x` and `y` are what the call was given. ")
 
 
-def test_a_result_without_a_name_is_said_by_its_line():
-    found = place("scores = x * y", "return scores - scores.mean()")
-    assert "the result of line 5 is the first after it" in found.fact
+def test_what_is_wrong_after_right_numbers_comes_before_what_is_wrong_at_once():
+    assert place("odd = x + 7", "scores = x * y", "return scores - scores.std() + odd")[0] == "scores.std()"
 
 
 def test_what_comes_before_an_exception_counts():
-    found = place("scores = x * y", "weights = scores - 1", "return weights[:, None, 9]")
-    assert (found.line, "`scores`" in found.fact) == (5, True)
+    assert place("scores = x * y", "weights = scores - 1", "return weights[:, None, 9]")[0] == "scores - 1"
+
+
+def test_another_way_to_right_numbers_is_not_said_to_be_wrong():
+    assert (
+        place("logs = np.log(x) + np.log(y)", "scores = np.exp(logs)", "return scores - 1")[0] == "scores - 1"
+    )
 
 
 @pytest.mark.parametrize(
     "lines",
     [
-        ["copied = x.copy()", "weights = copied - 1", "return weights"],  # an argument is nobody's step
-        ["ones = np.ones(5)", "weights = x - ones", "return weights"],  # a constant tells nothing
-        ["scores = x + y", "weights = scores - 1", "return weights"],  # no step has these numbers
-        ["scores = x * y", "return scores / np.sum(scores)"],  # nothing is wrong behind it
+        ["scores = x * y", "return scores / np.sum(scores)"],  # nothing is wrong
+        ["return np.linspace(0, 1, 5)"],  # it reads no array
+        ["return [1.0, 2.0]"],  # it has no array
     ],
 )
 def test_nothing_is_said_of_what_is_not_proved(lines):
     assert place(*lines) is None
 
 
-def test_a_step_that_has_too_few_numbers_in_one_case_is_judged_by_the_others():
+def test_an_array_that_is_changed_in_place_is_followed():
+    found = place("scores = x * y", "scores[1:3] = 0", "return scores / scores.sum()")
+    assert found == ("scores[1:3] = 0", f"`scores` still has the right numbers here. {UNPROVED}")
+    found = place("scores = x * y", "scores /= np.sum(scores)", "scores -= 1", "return scores")
+    assert found[0] == "scores -= 1"
+
+
+def test_only_the_execution_of_a_loop_that_is_wrong_is():
+    reference = "def f(x, y):\n    for step in range(3):\n        x = x * y\n    return x\n"
+    lines = ["for step in range(3):", "    x = x * y", "    if step: x = x + 1", "return x"]
+    assert place(*lines, reference=reference)[0] == "x + 1"
+
+
+def test_numbers_are_followed_through_functions_and_objects():
+    before = "class Half:\n    def __call__(self, scores):\n        return scores * 0.5\n\n"
+    assert place("parts = [x * y]", "return Half()(parts[0])", before=before)[0] == "scores * 0.5"
+
+
+def test_a_large_negative_number_stands_for_minus_infinity():
+    reference = (
+        "import numpy as np\ndef f(x, y):\n    kept = np.where(x > 0.1, x, -np.inf)\n    return kept * 2\n"
+    )
+    assert place("kept = np.where(x > 0.1, x, -1e9)", "return kept * 3", reference=reference)[0] == "kept * 3"
+
+
+def test_a_count_is_not_said_to_be_wrong():
+    assert place("scores = x * y", "count = np.argmax(scores)", "return scores / scores.sum() + count")[
+        0
+    ] == ("scores / scores.sum() + count")
+
+
+def test_too_few_numbers_in_one_case_are_judged_by_the_others():
     found = results()
     found[0].failures[0].call.kwargs["y"] = np.ones(5)
     found[0].failures[0].call.kwargs["x"] = np.ones(5)
-    assert (
-        place("scores = x * y", "weights = scores / np.sum(scores)", "return weights * 2", found=found).line
-        == 6
-    )
-
-
-def test_a_constant_of_the_answer_is_not_said_to_be_wrong():
-    found = place("scores = x * y", "ones = np.linspace(0, 1, 5)", "return scores - ones")
-    assert "the result of line 6 is the first after it" in found.fact
-
-
-def test_the_function_is_said_if_calls_of_several_fail():
-    found = results()
-    found[0].failures.append(replace(found[0].failures[0], trace=[Call("g", [], {}, None)]))
-    assert place("scores = x * y", "return scores - 1", found=found).fact.startswith(
-        "In calls of `f`: At line"
-    )
+    lines = ["scores = x * y", "weights = scores / np.sum(scores)", "return weights * 2"]
+    assert place(*lines, found=found)[0] == "weights * 2"
 
 
 @pytest.mark.parametrize("found", [results(1), results(3, x=np.arange(1.0, 6.0), y=np.arange(2.0, 7.0))])

@@ -511,7 +511,8 @@ def test_a_run_shows_what_a_module_keeps_for_later_calls(locate, statement, mean
 
 
 def test_a_place_is_proved_by_every_check(locate):
-    assert locate("def double(x):\n    return x + x + 4\n").repairs == ()  # text is accepted besides
+    (found,) = locate("def double(x):\n    return x + x + 4\n").repairs  # text is accepted besides
+    assert (found.kind, found.fact[:7]) == ("numbers", "`x + x`")  # no edit is a place
 
 
 def test_a_search_changes_neither_points_nor_status(locate):
@@ -594,7 +595,7 @@ def test_a_candidate_that_cannot_be_loaded_has_no_answer_of_the_one_before(conne
 
 def test_a_fault_of_the_search_is_not_shown(locate, monkeypatch):
     monkeypatch.setattr(RepairSearch, "_search", lambda *_: 1 / 0)
-    assert locate(double("x * 5")).repairs == ()
+    assert [found.kind for found in locate(double("x * 5")).repairs] == ["numbers"]  # which comes before
 
 
 def test_an_outdated_search_ends_at_once(locate):
