@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -130,9 +131,21 @@ def _first_wrong(runs: Sequence[Run], sites: Sequence[Site]) -> EditPlace | None
     first = min(suspects.difference(from_given), default=min(from_given, default=None))
     if first is None:
         return None
+    first = _of_the_call(first, steps, known, sites)
     site = sites[steps[first].site]
     said = {sites[steps[one].site].text: known[one] for one in sorted(read[first])}
     return EditPlace(site.line, site.columns, "numbers", _fact(said))
+
+
+def _of_the_call(at: int, steps: Sequence[Step], known: Sequence[State], sites: Sequence[Site]) -> int:
+    """Return a step, or the call in which it ran if the same expression gave right numbers in another call:
+    this one was given what it should not be."""
+    others = (one for one, step in enumerate(steps) if step.site == steps[at].site and one != at)
+    if not any(known[one] is State.SAME and steps[one].frame != steps[at].frame for one in others):
+        return at
+    after = (one for one in range(at + 1, len(steps)) if steps[one].frame == steps[at].caller)
+    call = next((one for one in after if sites[steps[one].site].computes), None)
+    return at if call is None else _of_the_call(call, steps, known, sites)
 
 
 def _fact(read: dict[str, State]) -> str:
@@ -188,7 +201,7 @@ def _together(found: Sequence[tuple[Array, State, frozenset[int]]]) -> State:
     states = [state for _, state, _ in found if state is not State.OPEN]
     if State.WRONG in states:
         return State.WRONG if states.count(State.WRONG) >= LEAST_CASES else State.OPEN
-    if len(states) < LEAST_CASES or all(_is_same(found[0][0], array) for array, _, _ in found):
+    if len(states) < LEAST_CASES or all(np.array_equal(found[0][0], array) for array, _, _ in found):
         return State.OPEN
     if set(states) == {State.SAME}:
         common = frozenset.intersection(*(sites for _, state, sites in found if state is State.SAME))
@@ -200,57 +213,74 @@ class _Known:
     """The numbers of one case that an array of the submission may have."""
 
     def __init__(self, run: Run) -> None:
-        self._right: dict[int, list[tuple[Array, int]]] = {}  # by size, with the numbers of the sites
+        self._right: dict[int, dict[object, tuple[_Numbers, set[int]]]] = {}  # by size; once each, with sites
         for step in run.right:
             if step.array is not None:
-                self._right.setdefault(step.array.size, []).append((step.array, step.site))
-        self._given = run.given
-        self._known: dict[object, tuple[State, frozenset[int]]] = {}
+                alike = self._right.setdefault(step.array.size, {})
+                alike.setdefault(_key(step.array), (_Numbers(step.array), set()))[1].add(step.site)
+        self._given = [_Numbers(array) for array in run.given]
+        self._states: dict[object, tuple[State, frozenset[int]]] = {}
 
     def state(self, array: Array) -> tuple[State, frozenset[int]]:
         """Return what this case says of an array, and the sites of the reference that have its numbers."""
-        key = array.shape, array.dtype.str, array.tobytes()
-        if key not in self._known:
-            self._known[key] = self._state(array)
-        return self._known[key]
+        key = _key(array)
+        if key not in self._states:
+            self._states[key] = self._state(_Numbers(array))
+        return self._states[key]
 
-    def _state(self, array: Array) -> tuple[State, frozenset[int]]:
-        alike = self._right.get(array.size, [])
-        same = frozenset(site for one, site in alike if _is_same(array, one))
-        if any(_is_same(array, one) for one in self._given):
+    def _state(self, own: _Numbers) -> tuple[State, frozenset[int]]:
+        alike = self._right.get(own.array.size, {}).values()
+        same = frozenset(site for one, sites in alike if own.is_same(one) for site in sites)
+        if any(map(own.is_same, self._given)):
             state = State.GIVEN
         elif same:
             state = State.SAME
-        elif _tells(array) and any(map(_has_numbers(array), [*(one for one, _ in alike), *self._given])):
+        elif own.tells and any(map(own.is_moved, [*(one for one, _ in alike), *self._given])):
             state = State.MOVED
-        elif array.size == 1 and array.dtype.kind in "iu":
+        elif own.array.size == 1 and own.array.dtype.kind in "iu":
             return State.OPEN, same  # a place or a count: another style has others
         else:
             return State.WRONG, same
-        return (state if _tells(array) else State.OPEN), same
+        return (state if own.tells else State.OPEN), same
 
 
-def _tells(value: Array) -> bool:
-    """Return whether an array can show that a step is right: it has several numbers."""
-    return value.dtype.kind in "biuf" and len(np.unique(value)) > (1 if value.dtype.kind == "b" else 2)
+def _key(array: Array) -> object:
+    return array.shape, array.dtype.str, array.tobytes()
 
 
-def _has_numbers(array: Array) -> Callable[[Array], bool]:
-    """Return whether another array has the numbers of this one, in any order."""
-    own = np.sort(array, axis=None)
-    return lambda other: (
-        other.size == own.size
-        and other.dtype.kind == own.dtype.kind
-        and _is_same(own, np.sort(other, axis=None))
-    )
+class _Numbers:
+    """An array, to be compared with others."""
 
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.kind = array.dtype.kind if array.dtype.kind in "biuf" else ""
+        if self.kind == "f":  # some hide by a number, and others by -inf
+            self.array = np.where(array < HIDDEN, -np.inf, array)
 
-def _is_same(one: Array, other: Array) -> bool:
-    if one.shape != other.shape or (one.dtype.kind == "b") != (other.dtype.kind == "b"):
-        return False
-    if one.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
-        return False
-    if one.dtype.kind == other.dtype.kind == "f":  # some hide by a number, and others by -inf
-        one, other = (np.where(array < HIDDEN, -np.inf, array) for array in (one, other))
-    scale = float(np.max(np.abs(other[np.isfinite(other)]), initial=0.0))
-    return bool(np.allclose(one, other, rtol=1e-4, atol=1e-5 * scale, equal_nan=True))
+    @cached_property
+    def tells(self) -> bool:
+        """Whether it can show that a step is right: it has several numbers."""
+        return bool(self.kind) and len(np.unique(self.array)) > (1 if self.kind == "b" else 2)
+
+    @cached_property
+    def _sorted(self) -> Array:
+        return np.sort(self.array, axis=None)
+
+    @cached_property
+    def _scale(self) -> float:
+        return float(np.max(np.abs(self.array[np.isfinite(self.array)]), initial=0.0))
+
+    def is_same(self, other: _Numbers) -> bool:
+        """Return whether another array has the same shape and numbers."""
+        return self.array.shape == other.array.shape and self._agrees(other, self.array, other.array)
+
+    def is_moved(self, other: _Numbers) -> bool:
+        """Return whether another array has the same numbers, in any order."""
+        return self.array.size == other.array.size and self._agrees(other, self._sorted, other._sorted)
+
+    def _agrees(self, other: _Numbers, mine: Array, theirs: Array) -> bool:
+        if not self.kind or not other.kind or (self.kind == "b") != (other.kind == "b"):
+            return False
+        if mine.size and abs(float(mine.flat[0]) - float(theirs.flat[0])) > 1e-3 * (1 + other._scale):
+            return False  # most differ at once
+        return bool(np.allclose(mine, theirs, rtol=1e-4, atol=1e-5 * other._scale, equal_nan=True))

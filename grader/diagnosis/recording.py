@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from grader.values.arrays import to_numpy
+from grader.worker.client import NEW_LINE
 from grader.worker.student import Student
 
 Array = np.ndarray[Any, Any]
 STEPS, RECORD, TAKE = "_steps_of_the_grader", "_recorded_by_the_grader", "steps_of_the_grader"
 KERNELS = "grader.worker.child.kernels"
-#: What a recording source begins with. It keeps each object, so that no other one has its id. A kernel sees
-#: functions of its language alone.
+#: What a recording source begins with. It keeps each object and each call, so that no other one has the same
+#: id. A kernel sees functions of its language alone.
 RECORDER = f"""
+import sys as _sys_of_the_grader
 {STEPS} = []
 def {RECORD}(site, value):
     listed = value if isinstance(value, (list, tuple)) and len(value) <= 64 else []
@@ -35,11 +37,15 @@ def {RECORD}(site, value):
         if size <= 4096:
             array = held.detach().clone() if hasattr(held, "detach") else held.copy()
     if (array is not None or parts) and len({STEPS}) < 2000:
-        {STEPS}.append([site, array, id(value), parts, value])
+        frame = _sys_of_the_grader._getframe(1)
+        caller = frame.f_back
+        while caller is not None and caller.f_code.co_filename != frame.f_code.co_filename:
+            caller = caller.f_back
+        {STEPS}.append([site, array, id(value), parts, id(frame), id(caller), (value, frame, caller)])
     return value
 {RECORD}.__module__ = "{KERNELS}.language"
 def {TAKE}():
-    found = [step[:4] for step in {STEPS}]
+    found = [step[:-1] for step in {STEPS}]
     {STEPS}.clear()
     return found
 """
@@ -71,12 +77,14 @@ class Site:
 @dataclass(frozen=True)
 class Step:
     """One execution of a site: the array that it gave, if it gave one, the id of the object, and those of its
-    parts if it is a list or a tuple."""
+    parts if it is a list or a tuple; and the ids of the call in which it ran, and of the one around that."""
 
     site: int
     array: Array | None
     made: int
     parts: tuple[int, ...]
+    frame: int
+    caller: int
 
 
 def recording(source: str) -> tuple[str, list[Site]]:
@@ -92,7 +100,7 @@ def steps_of(student: Student) -> list[Step]:
     """Return what a recording source has recorded since this was asked before, in the order of execution.
     Raises SubmissionFailed, WorkerLost."""
     found = getattr(student, TAKE)()
-    return [Step(site, to_numpy(array), made, tuple(parts)) for site, array, made, parts in found]
+    return [Step(site, to_numpy(array), made, tuple(parts), *ids) for site, array, made, parts, *ids in found]
 
 
 def _comes_first(node: ast.stmt) -> bool:
@@ -106,7 +114,7 @@ class _Recorder(ast.NodeTransformer):
 
     def __init__(self, source: str) -> None:
         self.sites: list[Site] = []
-        self._source = source
+        self._lines = [line.encode() for line in NEW_LINE.split(source)]
         self._inputs: list[list[int]] = [[]]  # of the expressions around a node, the innermost last
 
     def visit(self, node: ast.AST) -> Any:
@@ -166,9 +174,10 @@ class _Recorder(ast.NodeTransformer):
         call = ast.Call(ast.Name(RECORD, ast.Load()), [ast.Constant(number), node], [])
         return ast.copy_location(call, node)
 
-    def _text(self, node: ast.AST) -> str:
-        text = ast.get_source_segment(self._source, node) or ""
-        return text if len(text) <= MOST_WORDS and "\n" not in text and "`" not in text else ""
+    def _text(self, node: ast.expr | ast.stmt) -> str:
+        columns = _columns(node)
+        text = self._lines[node.lineno - 1][slice(*columns)].decode() if columns else ""
+        return text if len(text) <= MOST_WORDS and "`" not in text else ""
 
 
 def _columns(node: ast.expr | ast.stmt) -> tuple[int, int] | None:

@@ -89,6 +89,11 @@ def test_an_expression_knows_what_it_reads():
     ]
 
 
+def test_lines_are_counted_as_python_counts_them():
+    found = recorded("def f(x):\r    \x0c\r\n    return x + 1\r", np.zeros(2))
+    assert [(line, text) for line, text, _ in found] == [(3, "x + 1")]
+
+
 def test_long_arrays_and_endless_loops_are_not_recorded_whole():
     assert recorded("def f(x):\n    return x + 1\n", np.zeros(5000)) == []
     assert len(recorded("def f(x):\n    for _ in range(9000): x = x + 1\n", np.zeros(3))) < 2000
