@@ -24,7 +24,7 @@ import numpy as np
 from grader.checks.context import CheckContext, PreparedKata
 from grader.checks.runner import run_check
 from grader.course.catalog import Course, KataInfo
-from grader.course.known_solutions import KnownSolutions
+from grader.course.known_solutions import KnownSolutions, importable
 from grader.diagnosis.parting import parting_place
 from grader.grading.grader import Grader
 from grader.worker.in_process import LocalStudent
@@ -68,7 +68,7 @@ def column_of(prepared: PreparedKata, answers: KnownSolutions, name: str) -> str
     def load(text: str) -> CheckContext:
         return CheckContext(prepared.kata, prepared.oracle, LocalStudent.from_source("answer", text))
 
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), importable(answers.reference):
         results = [run_check(check, load(source)) for check in prepared.checks]
         place = parting_place(source, reference, [one for one in results if one.failures], load)
     if place is None:

@@ -15,20 +15,23 @@ from grader.worker.client import NEW_LINE
 from grader.worker.student import Student
 
 Array = np.ndarray[Any, Any]
-STEPS, RECORD, TAKE = "_steps_of_the_grader", "_recorded_by_the_grader", "steps_of_the_grader"
+MOST_STEPS = 2000  # that one answer of a worker can hold
+STEPS, ROOM, RECORD = "_steps_of_the_grader", "_room_of_the_grader", "_recorded_by_the_grader"
+TAKE = "steps_of_the_grader"
 KERNELS = "grader.worker.child.kernels"
 #: What a recording source begins with. It keeps each object and each call, so that no other one has the same
 #: id. A kernel sees functions of its language alone.
 RECORDER = f"""
 import sys as _sys_of_the_grader
 {STEPS} = []
+{ROOM} = [{MOST_STEPS}]
 def {RECORD}(site, value):
     listed = value if isinstance(value, (list, tuple)) and len(value) <= 64 else []
     parts = [id(part) for part in listed if hasattr(part, "shape")]
     kind = type(value)
     is_block = (kind.__module__, kind.__name__) == ("{KERNELS}.blocks", "Block")
     held = value.data if is_block else value
-    array = None
+    array, size = None, 0
     is_numpy = type(held).__module__ == "numpy" and hasattr(held, "tobytes")
     if kind.__name__ in ("Tensor", "Parameter") or is_numpy:
         size = 1
@@ -36,7 +39,8 @@ def {RECORD}(site, value):
             size *= length
         if size <= 4096:
             array = held.detach().clone() if hasattr(held, "detach") else held.copy()
-    if (array is not None or parts) and len({STEPS}) < 2000:
+    if (array is not None or parts) and {ROOM}[0] > 0:
+        {ROOM}[0] -= 1 + len(parts) // 8 + size // 250
         frame = _sys_of_the_grader._getframe(1)
         caller = frame.f_back
         while caller is not None and caller.f_code.co_filename != frame.f_code.co_filename:
@@ -47,6 +51,7 @@ def {RECORD}(site, value):
 def {TAKE}():
     found = [step[:-1] for step in {STEPS}]
     {STEPS}.clear()
+    {ROOM}[0] = {MOST_STEPS}
     return found
 """
 NAMES = ast.Name | ast.Attribute
@@ -100,7 +105,12 @@ def steps_of(student: Student) -> list[Step]:
     """Return what a recording source has recorded since this was asked before, in the order of execution.
     Raises SubmissionFailed, WorkerLost."""
     found = getattr(student, TAKE)()
-    return [Step(site, to_numpy(array), made, tuple(parts), *ids) for site, array, made, parts, *ids in found]
+    return [
+        Step(
+            site, np.asarray(array) if isinstance(array, list) else to_numpy(array), made, tuple(parts), *ids
+        )
+        for site, array, made, parts, *ids in found
+    ]
 
 
 def _comes_first(node: ast.stmt) -> bool:
@@ -131,7 +141,7 @@ class _Recorder(ast.NodeTransformer):
         if isinstance(node, ast.AnnAssign):
             node.value = node.value and self.visit(node.value)
             return node
-        if isinstance(node, ast.Assign | ast.AugAssign):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
             return self._changing(node)
         is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         has_slices = isinstance(node, ast.Tuple) and any(isinstance(one, ast.Slice) for one in node.elts)
@@ -156,11 +166,10 @@ class _Recorder(ast.NodeTransformer):
         found = self.visit(node)
         return found if isinstance(found, list) else [found]
 
-    def _changing(self, node: ast.Assign | ast.AugAssign) -> list[ast.stmt]:
-        """Return an assignment, and a record of each array of which it changes entries."""
+    def _changing(self, node: ast.Assign | ast.AugAssign | ast.Expr) -> list[ast.stmt]:
+        """Return a statement, and a record of each array of which it may change entries."""
         site = partial(Site, node.lineno, _columns(node), self._text(node), computes=True)
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        changed = [name for target in targets for name in _changed(target, node)]
+        changed = [name for target in _targets(node) for name in _changed(target, node)]
         self._inputs.append([])
         self.generic_visit(node)
         inputs = tuple(self._inputs.pop())
@@ -184,13 +193,25 @@ def _columns(node: ast.expr | ast.stmt) -> tuple[int, int] | None:
     return (node.col_offset, node.end_col_offset or 0) if node.end_lineno == node.lineno else None
 
 
+def _targets(node: ast.Assign | ast.AugAssign | ast.Expr) -> list[ast.expr]:
+    """Return what a statement assigns to, or the object whose method it calls."""
+    match node:
+        case ast.Assign():
+            return node.targets
+        case ast.AugAssign():
+            return [node.target]
+        case ast.Expr(ast.Call(ast.Attribute(value=called))):
+            return [called]
+    return []
+
+
 def _changed(target: ast.expr, node: ast.stmt) -> Iterator[str]:
-    """Yield the variables whose entries an assignment changes. What it only binds to a name is none."""
+    """Yield the variables whose entries a statement changes. What it only binds to a name is none."""
     if isinstance(target, ast.Tuple | ast.List):
         for part in target.elts:
             yield from _changed(part, node)
     is_part = isinstance(target, ast.Subscript)
     while isinstance(target, ast.Subscript):
         target = target.value
-    if isinstance(target, NAMES) and (is_part or isinstance(node, ast.AugAssign)):
+    if isinstance(target, NAMES) and (is_part or not isinstance(node, ast.Assign)):
         yield ast.unparse(target)

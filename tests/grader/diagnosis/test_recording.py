@@ -77,6 +77,11 @@ def test_an_array_that_is_changed_in_place_keeps_the_numbers_of_each_step():
     assert [array.tolist() for _, _, array in found] == [[1, 1], [5, 1], [10, 2]]
 
 
+def test_a_method_that_changes_its_array_is_recorded():
+    found = recorded("def f(x):\n    y = x + 1\n    y.fill(7)\n    return y\n", np.zeros(2))
+    assert [(line, array.tolist()) for line, _, array in found] == [(2, [1, 1]), (3, [7, 7])]
+
+
 def test_an_expression_knows_what_it_reads():
     _, sites = recording("def f(x, y):\n    return x[:, 1:].sum() * y\n")
     texts = [(site.text, [sites[one].text for one in site.inputs]) for site in sites]
@@ -96,7 +101,10 @@ def test_lines_are_counted_as_python_counts_them():
 
 def test_long_arrays_and_endless_loops_are_not_recorded_whole():
     assert recorded("def f(x):\n    return x + 1\n", np.zeros(5000)) == []
-    assert len(recorded("def f(x):\n    for _ in range(9000): x = x + 1\n", np.zeros(3))) < 2000
+    found = recorded("def f(x):\n    for _ in range(9000): x, *y = [x + 1, *[x] * 40]\n", np.zeros(3))
+    assert 20 < len(found) < 2000
+    found = recorded("def f(x):\n    for _ in range(9000): x = x + 1\n", np.zeros(4096))
+    assert 20 < len(found) < 250
 
 
 @pytest.mark.every(12, 4)
