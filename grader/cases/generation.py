@@ -51,11 +51,13 @@ class OtherCases:
         self._prints = {fingerprint(one.case) for one in known}
 
     def like(self, at: int) -> Arguments:
-        """Return a case like the one drawn at this place: with other numbers, or else drawn anew; the case
-        itself if there is none."""
+        """Return a case like the one drawn at this place: with other numbers, or else the one of those drawn
+        anew that has most arguments in common with it; the case itself if there is none."""
         case = _with_other_numbers(self._draw_case, self._known[at], f"{self._seed} {at}", self._kind_of)
         alike = self._anew.get(self._kind(case)) if fingerprint(case) in self._prints else None
-        return alike.pop() if alike else case
+        if not alike:
+            return case
+        return alike.pop(max(range(len(alike)), key=lambda place: (_in_common(alike[place], case), place)))
 
     @cached_property
     def _anew(self) -> dict[object, list[Arguments]]:
@@ -84,6 +86,13 @@ def drawn(draw_case: DrawCase, examples: int, seed: int) -> list[Drawn]:
 
     _run(draw_case, keep, examples=examples, seed=seed, shrink=False)
     return sorted(found.values(), key=lambda one: (weight(one.case), fingerprint(one.case)))
+
+
+def _in_common(one: Arguments, other: Arguments) -> int:
+    """Return how many arguments two cases have in common."""
+    return sum(
+        fingerprint({name: value}) == fingerprint({name: other.get(name)}) for name, value in one.items()
+    )
 
 
 class Number(NamedTuple):

@@ -238,3 +238,18 @@ def test_an_array_without_axes_can_be_drawn(strategy):
     assert {(type(case["x"]), case["x"].shape, case["x"].dtype.name) for case in drawn} == {
         (np.ndarray, (), "float32")
     }
+
+
+def test_a_case_of_another_seed_keeps_the_arguments_that_it_can():
+    def words(draw):
+        return {"word": draw(st.sampled_from("abcdef")), "other": draw(st.sampled_from("uvwxyz"))}
+
+    known = generation.drawn(words, 12, generation.SEED)
+    others = generation.OtherCases(words, 30, generation.SEED + 1, known, lambda _: None)
+    found = [others.like(at) for at in range(len(known))]
+    alike = [
+        any(one.case[name] == other[name] for name in one.case)
+        for one, other in zip(known, found, strict=True)
+    ]
+    assert sum(alike) > 9  # of 12; by chance it would be 4
+    assert not any(one.case == other for one, other in zip(known, found, strict=True))
