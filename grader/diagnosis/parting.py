@@ -3,8 +3,8 @@
 Some failing cases of a check are judged once more, with a record of every intermediate array: of the
 submission, and of the reference. An array of the submission is right if one and the same step of the
 reference has its numbers in at least two cases, in the same order or in another one. The place is the first
-expression whose own numbers no step has in any case, while what goes into it is right, and of which nothing
-right is computed later. The reference's values and names stay here.
+expression whose own numbers no step has in two cases or more, while what goes into it is right, and of which
+nothing right is computed later. The reference's values and names stay here.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST_CHECKS = 4  # whose cases are compared
 LEAST_CASES = 2  # in which an array has the numbers of a step of the reference
 HIDDEN = -1e8  # what is less stands for -inf
 MOST_NAMED = 3  # expressions that a sentence names
-RIGHT = "{} still {} the right numbers here{}."
-GIVEN = "{} {} what the call was given."
+RIGHT = "{} still {} the right numbers here{}. No step of the reference has those of the result."
+GIVEN = "{} {} what the call was given. No step of the reference has the numbers of the result."
 MOVED = ", maybe in another order"
-RESULT = " No step of the reference has those of the result. This alone does not make it wrong."
+UNPROVED = " This alone does not make it wrong."
 Key = tuple[int, int]  # the number of a site, and which of its executions in a case
 
 
@@ -131,10 +131,13 @@ def _first_wrong(runs: Sequence[Run], sites: Sequence[Site]) -> EditPlace | None
     first = min(suspects.difference(from_given), default=min(from_given, default=None))
     if first is None:
         return None
-    first = _of_the_call(first, steps, known, sites)
-    site = sites[steps[first].site]
-    said = {sites[steps[one].site].text: known[one] for one in sorted(read[first])}
-    return EditPlace(site.line, site.columns, "numbers", _fact(said))
+    around = _of_the_call(first, steps, known, sites)
+    first = first if {known[one] for one in read[around]} <= {State.WRONG} else around
+    site, frame = sites[steps[first].site], steps[first].frame
+    right = [one for one in sorted(read[first]) if known[one] is not State.WRONG]
+    named = [one for one in right if steps[one].frame == frame] or right
+    said = {sites[steps[one].site].text: known[one] for one in named}
+    return EditPlace(site.line, site.columns, "numbers", _fact(said) + UNPROVED)
 
 
 def _of_the_call(at: int, steps: Sequence[Step], known: Sequence[State], sites: Sequence[Site]) -> int:
@@ -145,7 +148,9 @@ def _of_the_call(at: int, steps: Sequence[Step], known: Sequence[State], sites: 
         return at
     after = (one for one in range(at + 1, len(steps)) if steps[one].frame == steps[at].caller)
     call = next((one for one in after if sites[steps[one].site].computes), None)
-    return at if call is None else _of_the_call(call, steps, known, sites)
+    if call is None or known[call] is not State.WRONG:
+        return at
+    return _of_the_call(call, steps, known, sites)
 
 
 def _fact(read: dict[str, State]) -> str:
@@ -153,11 +158,9 @@ def _fact(read: dict[str, State]) -> str:
     named = [f"`{text}`" for text in read if text][:MOST_NAMED] or ["What goes in"]
     words = listed(named)
     if set(read.values()) == {State.GIVEN}:
-        return GIVEN.format(words, "is" if len(named) == 1 else "are") + RESULT.replace(
-            "those", "the numbers"
-        )
+        return GIVEN.format(words, "is" if len(named) == 1 else "are")
     moved = MOVED if State.MOVED in read.values() else ""
-    return RIGHT.format(words, "has" if len(named) == 1 else "have", moved) + RESULT
+    return RIGHT.format(words, "has" if len(named) == 1 else "have", moved)
 
 
 def _keys(steps: Sequence[Step]) -> Iterator[Key]:

@@ -125,6 +125,23 @@ def test_numbers_are_followed_through_functions_and_objects():
     assert place("parts = [x * y]", "return Half()(parts[0])", before=before)[0] == "scores * 0.5"
 
 
+def test_a_function_that_is_right_in_another_call_was_given_the_wrong_thing():
+    reference = """
+import numpy as np
+def half(a):
+    return a / (a * a).sum()
+def f(x, y):
+    return half(x * y) + half(x * y + y)
+"""
+    before = "def half(a):\n    whole = (a * a).sum()\n    return a / whole\n\n"
+    found = place("scores = x * y", "return half(scores) + half(y)", reference=reference, before=before)
+    assert found == (
+        "half(y)",
+        "`y` is what the call was given. No step of the reference has the numbers of the result. This alone"
+        " does not make it wrong.",
+    )
+
+
 def test_a_large_negative_number_stands_for_minus_infinity():
     reference = (
         "import numpy as np\ndef f(x, y):\n    kept = np.where(x > 0.1, x, -np.inf)\n    return kept * 2\n"
