@@ -32,10 +32,11 @@ MOST_CHECKS = 4  # whose cases are compared
 LEAST_CASES = 2  # in which an array has the numbers of a step of the reference
 HIDDEN = -1e8  # what is less stands for -inf
 MOST_NAMED = 3  # expressions that a sentence names
-RIGHT = "{} still {} the right numbers here{}. No step of the reference has those of the result."
-GIVEN = "{} {} what the call was given. No step of the reference has the numbers of the result."
+FACT = (
+    "{} still {} the right numbers here{}. No step of the reference has those of the result. This alone does"
+    " not make it wrong."
+)
 MOVED = ", maybe in another order"
-UNPROVED = " This alone does not make it wrong."
 Key = tuple[int, int]  # the number of a site, and which of its executions in a case
 
 
@@ -46,6 +47,9 @@ class State(Enum):
     MOVED = "a step of the reference, or an argument, has its numbers in another order"
     GIVEN = "an argument has its numbers"
     WRONG = "no step of the reference has its numbers"
+    ROWS = (
+        "a step of the reference has its numbers but for a factor or a term of each row, as before a softmax"
+    )
     OPEN = "it has too few numbers, or some cases say this, and others that"
 
 
@@ -107,37 +111,49 @@ def _steps(check: Check, context: CheckContext, case: Case) -> list[Step]:
 
 
 def _first_wrong(runs: Sequence[Run], sites: Sequence[Site]) -> EditPlace | None:
-    """Return the first place that computes wrong numbers from right ones, if nothing right comes of them; or
-    else from what the call was given."""
+    """Return the first place that computes wrong numbers from right ones. What differs by a factor or a term
+    of each row is wrong only if nothing else is."""
     longest = max(runs, key=lambda run: len(run.steps))
     steps, states = longest.steps, _states(runs)
-    known = [states.get(key, State.OPEN) for key in _keys(steps)]
+    inputs = _inputs(steps, sites)
+    for of_rows in (State.OPEN, State.WRONG):
+        found = [states.get(key, State.OPEN) for key in _keys(steps)]
+        known: list[State] = [of_rows if state is State.ROWS else state for state in found]
+        if place := _suspect(steps, known, inputs, sites):
+            return place
+    return None
+
+
+def _suspect(
+    steps: Sequence[Step], known: list[State], inputs: Sequence[set[int]], sites: Sequence[Site]
+) -> EditPlace | None:
+    """Return the first wrong step that reads right ones, if nothing right comes of it. What is computed of
+    the arguments alone says little: another style begins in another way."""
     read: list[set[int]] = []  # by step, the steps that it reads, through those that are open
     rests_on: list[set[int]] = []  # by step, the suspects of which it is computed
     suspects = set[int]()
-    for at, inputs in enumerate(_inputs(steps, sites)):
-        read.append(set().union(*(read[one] if known[one] is State.OPEN else {one} for one in inputs)))
-        rests_on.append(set().union(*(rests_on[one] for one in inputs)))
-        if known[at] is State.WRONG and not read[at]:
-            known[at] = State.OPEN  # it is made from no array, such as a mask: another style has another one
-        reads_right = all(known[one] is not State.WRONG for one in read[at])
-        if known[at] is State.WRONG and reads_right and sites[steps[at].site].computes:
+    for at, ones in enumerate(inputs):
+        read.append(set().union(*(read[one] if known[one] is State.OPEN else {one} for one in ones)))
+        rests_on.append(set().union(*(rests_on[one] for one in ones)))
+        if known[at] is State.WRONG and not (read[at] and sites[steps[at].site].computes):
+            known[at] = State.OPEN  # it is made from no array, as a mask is, or only takes a part of one
+        reads = {known[one] for one in read[at]}
+        if known[at] is State.WRONG and State.WRONG not in reads and reads != {State.GIVEN}:
             suspects.add(at)
             rests_on[at].add(at)
         if known[at] in (State.SAME, State.MOVED):
             suspects -= rests_on[at]
             rests_on[at] = set()
-    from_given = [at for at in suspects if {known[one] for one in read[at]} == {State.GIVEN}]
-    first = min(suspects.difference(from_given), default=min(from_given, default=None))
-    if first is None:
+    if not suspects:
         return None
+    first = min(suspects)
     around = _of_the_call(first, steps, known, sites)
     first = first if {known[one] for one in read[around]} <= {State.WRONG} else around
     site, frame = sites[steps[first].site], steps[first].frame
     right = [one for one in sorted(read[first]) if known[one] is not State.WRONG]
     named = [one for one in right if steps[one].frame == frame] or right
     said = {sites[steps[one].site].text: known[one] for one in named}
-    return EditPlace(site.line, site.columns, "numbers", _fact(said) + UNPROVED)
+    return EditPlace(site.line, site.columns, "numbers", _fact(said))
 
 
 def _of_the_call(at: int, steps: Sequence[Step], known: Sequence[State], sites: Sequence[Site]) -> int:
@@ -156,11 +172,8 @@ def _of_the_call(at: int, steps: Sequence[Step], known: Sequence[State], sites: 
 def _fact(read: dict[str, State]) -> str:
     """Return the sentence about an expression, from the texts and the states of what it reads."""
     named = [f"`{text}`" for text in read if text][:MOST_NAMED] or ["What goes in"]
-    words = listed(named)
-    if set(read.values()) == {State.GIVEN}:
-        return GIVEN.format(words, "is" if len(named) == 1 else "are")
     moved = MOVED if State.MOVED in read.values() else ""
-    return RIGHT.format(words, "has" if len(named) == 1 else "have", moved)
+    return FACT.format(listed(named), "has" if len(named) == 1 else "have", moved)
 
 
 def _keys(steps: Sequence[Step]) -> Iterator[Key]:
@@ -202,8 +215,9 @@ def _together(found: Sequence[tuple[Array, State, frozenset[int]]]) -> State:
     """Return what several cases say of one step. Two cases in which it is wrong are enough. Numbers that are
     right have to be others in some case, and those of one and the same step of the reference."""
     states = [state for _, state, _ in found if state is not State.OPEN]
-    if State.WRONG in states:
-        return State.WRONG if states.count(State.WRONG) >= LEAST_CASES else State.OPEN
+    if wrong := [state for state in states if state in (State.ROWS, State.WRONG)]:
+        state = State.ROWS if State.ROWS in wrong else State.WRONG
+        return state if len(wrong) >= LEAST_CASES else State.OPEN
     if len(states) < LEAST_CASES or all(np.array_equal(found[0][0], array) for array, _, _ in found):
         return State.OPEN
     if set(states) == {State.SAME}:
@@ -240,8 +254,10 @@ class _Known:
             state = State.SAME
         elif own.tells and any(map(own.is_moved, [*(one for one, _ in alike), *self._given])):
             state = State.MOVED
-        elif own.array.size == 1 and own.array.dtype.kind in "iu":
-            return State.OPEN, same  # a place or a count: another style has others
+        elif own.is_count or own.is_filled:
+            return State.OPEN, same  # another style has others
+        elif any(own.differs_by_row(one) for one, _ in alike):
+            return State.ROWS, same
         else:
             return State.WRONG, same
         return (state if own.tells else State.OPEN), same
@@ -265,6 +281,16 @@ class _Numbers:
         """Whether it can show that a step is right: it has several numbers."""
         return bool(self.kind) and len(np.unique(self.array)) > (1 if self.kind == "b" else 2)
 
+    @property
+    def is_count(self) -> bool:
+        """Whether it is one integer."""
+        return self.array.size == 1 and self.kind in ("i", "u")
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether it has one number many times, as what `full_like` makes."""
+        return self.array.size > 1 and bool((self.array == self.array.flat[0]).all())
+
     @cached_property
     def _sorted(self) -> Array:
         return np.sort(self.array, axis=None)
@@ -280,6 +306,14 @@ class _Numbers:
     def is_moved(self, other: _Numbers) -> bool:
         """Return whether another array has the same numbers, in any order."""
         return self.array.size == other.array.size and self._agrees(other, self._sorted, other._sorted)
+
+    def differs_by_row(self, other: _Numbers) -> bool:
+        """Return whether each row is another array's, but for a factor or a term."""
+        mine, theirs = self.array, other.array
+        if mine.shape != theirs.shape or mine.shape[-1:] < (3,) or {self.kind, other.kind} != {"f"}:
+            return False
+        with np.errstate(all="ignore"):
+            return any(np.allclose(by, by[..., :1], rtol=1e-4) for by in (mine - theirs, mine / theirs))
 
     def _agrees(self, other: _Numbers, mine: Array, theirs: Array) -> bool:
         if not self.kind or not other.kind or (self.kind == "b") != (other.kind == "b"):

@@ -69,7 +69,8 @@ class Site:
         columns: Its columns in bytes; None if it has more lines than one.
         text: Its text; "" if that is too long to be repeated.
         inputs: The numbers of the sites whose values it reads.
-        computes: Whether it computes something. A name only says what was computed before.
+        computes: Whether it computes something. A name says what was computed before, and an index takes a
+            part of it.
     """
 
     line: int
@@ -159,7 +160,7 @@ class _Recorder(ast.NodeTransformer):
         if isinstance(node, ast.GeneratorExp):  # what it gives is taken one by one
             self._inputs[-1] += inputs
             return node
-        computes = isinstance(node, KINDS) and not isinstance(node, ast.Name)
+        computes = isinstance(node, KINDS) and not isinstance(node, NAMES | ast.Subscript)
         return self._record(node, site(inputs, computes=computes))
 
     def _visited(self, node: ast.stmt) -> Sequence[ast.stmt]:

@@ -72,19 +72,6 @@ def test_numbers_in_another_order_are_right_too():
     assert found == ("scores.mean()", said)
 
 
-def test_what_begins_wrong_is_said_of_what_was_given():
-    assert place("copied = x.copy()", "return copied - 1") == (
-        "copied - 1",
-        "`copied` is what the call was given. No step of the reference has the numbers of the result. This"
-        " alone does not make it wrong.",
-    )
-    assert place("return x + y")[1].startswith("`x` and `y` are what the call was given. ")
-
-
-def test_what_is_wrong_after_right_numbers_comes_before_what_is_wrong_at_once():
-    assert place("odd = x + 7", "scores = x * y", "return scores - scores.std() + odd")[0] == "scores.std()"
-
-
 def test_what_comes_before_an_exception_counts():
     assert place("scores = x * y", "weights = scores - 1", "return weights[:, None, 9]")[0] == "scores - 1"
 
@@ -100,6 +87,7 @@ def test_another_way_to_right_numbers_is_not_said_to_be_wrong():
     [
         ["scores = x * y", "return scores / np.sum(scores)"],  # nothing is wrong
         ["return np.linspace(0, 1, 5)"],  # it reads no array
+        ["copied = x.copy()", "return copied - y"],  # it reads what the call was given, and nothing else
         ["return [1.0, 2.0]"],  # it has no array
     ],
 )
@@ -116,8 +104,8 @@ def test_an_array_that_is_changed_in_place_is_followed():
 
 def test_only_the_execution_of_a_loop_that_is_wrong_is():
     reference = "def f(x, y):\n    for step in range(3):\n        x = x * y\n    return x\n"
-    lines = ["for step in range(3):", "    x = x * y", "    if step: x = x + 1", "return x"]
-    assert place(*lines, reference=reference)[0] == "x + 1"
+    lines = ["for step in range(3):", "    x = x * y", "    if step: x = x ** 3", "return x"]
+    assert place(*lines, reference=reference)[0] == "x ** 3"
 
 
 def test_numbers_are_followed_through_functions_and_objects():
@@ -129,17 +117,30 @@ def test_a_function_that_is_right_in_another_call_was_given_the_wrong_thing():
     reference = """
 import numpy as np
 def half(a):
-    return a / (a * a).sum()
+    squares = a * a
+    return squares / squares.sum()
 def f(x, y):
     return half(x * y) + half(x * y + y)
 """
-    before = "def half(a):\n    whole = (a * a).sum()\n    return a / whole\n\n"
-    found = place("scores = x * y", "return half(scores) + half(y)", reference=reference, before=before)
-    assert found == (
-        "half(y)",
-        "`y` is what the call was given. No step of the reference has the numbers of the result. This alone"
-        " does not make it wrong.",
-    )
+    before = "def half(a):\n    squares = a * a\n    return squares / squares.sum()\n\n"
+    lines = ["scores = x * y", "others = scores + y", "return half(scores) + half(others[:-1]).sum()"]
+    assert place(*lines, reference=reference, before=before)[0] == "half(others[:-1])"
+    lines = ["scores = x * y", "return half(scores) + half(np.stack([scores, scores]))[0]"]
+    assert place(*lines, reference=reference, before=before)[0] == "np.stack([scores, scores])"
+
+
+def test_a_factor_or_a_term_of_each_row_is_another_style():
+    reference = """
+import numpy as np
+def f(x, y):
+    scores = np.outer(x, y)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+"""
+    lines = ["scores = np.outer(x, y)", "powers = np.exp(scores)", "return powers / powers.sum()"]
+    assert place(*lines, reference=reference)[0] == "powers.sum()"
+    lines = ["scores = np.outer(x, y)", "powers = np.exp(2 * scores)", "return powers / powers.sum(-1)"]
+    assert place(*lines, reference=reference)[0] == "np.exp(2 * scores)"
 
 
 def test_a_large_negative_number_stands_for_minus_infinity():
@@ -147,6 +148,11 @@ def test_a_large_negative_number_stands_for_minus_infinity():
         "import numpy as np\ndef f(x, y):\n    kept = np.where(x > 0.1, x, -np.inf)\n    return kept * 2\n"
     )
     assert place("kept = np.where(x > 0.1, x, -1e9)", "return kept * 3", reference=reference)[0] == "kept * 3"
+
+
+def test_an_array_of_one_number_is_not_said_to_be_wrong():
+    found = place("scores = x * y", "filled = np.full_like(scores, -3)", "return scores + filled")
+    assert found == ("scores + filled", f"`scores` still has the right numbers here. {UNPROVED}")
 
 
 def test_a_count_is_not_said_to_be_wrong():
