@@ -178,6 +178,14 @@ def nearly_nothing():
     return {"logits": torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, -1.0]]), "p": 1e-9}
 
 
+@KATA.example
+def tokens_behind_a_sum_above_one():
+    """The rounded sum of the probabilities passes 1 long before the last token."""
+    import torch
+
+    return {"logits": -torch.arange(40, dtype=torch.float32), "p": 1.0}
+
+
 def filtered(student, logits, p):
     """The result, once it is known to be a tensor of the right shape."""
     result = student.top_p_filter(logits, p)
