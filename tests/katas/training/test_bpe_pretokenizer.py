@@ -375,6 +375,12 @@ def tokens_that_cross():
 
 
 @KATA.example
+def crossing_special_tokens_of_one_length():
+    """The one that begins later stands first in the list."""
+    return to_cut("abc bc", ["bc", "ab"])
+
+
+@KATA.example
 def nothing_special():
     return to_cut("a <|end|>", [])
 
