@@ -595,7 +595,7 @@ def test_a_candidate_that_cannot_be_loaded_has_no_answer_of_the_one_before(conne
 
 def test_a_fault_of_the_search_is_not_shown(locate, monkeypatch):
     monkeypatch.setattr(RepairSearch, "_search", lambda *_: 1 / 0)
-    assert [found.kind for found in locate(double("x * 5")).repairs] == ["numbers"]  # which comes before
+    assert locate(double("x * 5")).repairs == ()
 
 
 def test_an_outdated_search_ends_at_once(locate):
