@@ -3,15 +3,15 @@
     python benchmarks/first_answers.py [--single | --blind | --kernels] [--reports] [KATA ...]
 
 The answers are in `benchmarks/first_answers/KATA.txt`; with `--single`, those to other katas with one mistake
-each, in `benchmarks/single_mistakes`; with `--blind`, those to katas of neither, in
+each, in `benchmarks/single_mistakes`; with `--blind`, later ones to most katas, in
 `benchmarks/blind_answers`; with `--kernels`, those to the katas of kernels, in `benchmarks/kernel_answers`.
-Each begins with a line `# %%` that says what is wrong with it. An answer counts
-for the first column that holds:
+Each begins with a line `# %%` that says what is wrong with it. An answer counts for the first column that
+holds:
 
     named       a known mistake, or several at once, is stated as the reason
     part        a known mistake is stated as one of the reasons, or as a possibility
     placed      a search has found the place
-    parted      the report says up to which line the values are right
+    parted      the report says where wrong numbers come of right ones
     nothing     none of these
 
 `untrue` counts the names that are marked as untrue, by hand, in the line of the answer: `untrue: name`. With
