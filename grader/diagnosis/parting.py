@@ -47,9 +47,7 @@ class State(Enum):
     MOVED = "a step of the reference, or an argument, has its numbers in another order"
     GIVEN = "an argument has its numbers"
     WRONG = "no step of the reference has its numbers"
-    ROWS = (
-        "a step of the reference has its numbers but for a factor or a term of each row, as before a softmax"
-    )
+    ROWS = "a step of the reference has its numbers but for a factor or a term of each row"
     OPEN = "it has too few numbers, or some cases say this, and others that"
 
 
