@@ -33,8 +33,8 @@ LEAST_CASES = 2  # in which an array has the numbers of a step of the reference
 HIDDEN = -1e8  # what is less stands for -inf
 MOST_NAMED = 3  # expressions that a sentence names
 FACT = (
-    "{} still {} the right numbers here{}. No step of the reference has those of the result. This alone does"
-    " not make it wrong."
+    "{} still {} the right numbers{}. No step of the reference has those that are computed here. This alone"
+    " does not make it wrong."
 )
 MOVED = ", maybe in another order"
 Key = tuple[int, int]  # the number of a site, and which of its executions in a case

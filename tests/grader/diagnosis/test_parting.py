@@ -19,7 +19,7 @@ def f(x, y):
     secret = x * y
     return secret / np.sum(secret)
 """
-UNPROVED = "No step of the reference has those of the result. This alone does not make it wrong."
+UNPROVED = "No step of the reference has those that are computed here. This alone does not make it wrong."
 
 
 def results(count=3, **options):
@@ -55,20 +55,20 @@ def place(*lines, found=None, reference=REFERENCE, before=""):
 
 def test_the_first_wrong_result_of_right_numbers_is_said():
     found = place("scores = y * x", "total = np.max(scores)", "return scores / total")
-    assert found == ("np.max(scores)", f"`scores` still has the right numbers here. {UNPROVED}")
+    assert found == ("np.max(scores)", f"`scores` still has the right numbers. {UNPROVED}")
 
 
 def test_several_right_numbers_are_listed():
     found = place("scores = x * y", "total = scores / scores.sum()", "return total - 2 * scores - scores")
-    assert found == ("2 * scores", f"`scores` still has the right numbers here. {UNPROVED}")
+    assert found == ("2 * scores", f"`scores` still has the right numbers. {UNPROVED}")
     found = place("scores = x * y", "total = scores / scores.sum()", "return total - scores")
-    said = f"`total` and `scores` still have the right numbers here. {UNPROVED}"
+    said = f"`total` and `scores` still have the right numbers. {UNPROVED}"
     assert found == ("total - scores", said)
 
 
 def test_numbers_in_another_order_are_right_too():
     found = place("scores = (x * y)[::-1]", "return scores - scores.mean()")
-    said = f"`scores` still has the right numbers here, maybe in another order. {UNPROVED}"
+    said = f"`scores` still has the right numbers, maybe in another order. {UNPROVED}"
     assert found == ("scores.mean()", said)
 
 
@@ -97,7 +97,7 @@ def test_nothing_is_said_of_what_is_not_proved(lines):
 
 def test_an_array_that_is_changed_in_place_is_followed():
     found = place("scores = x * y", "scores[1:3] = 0", "return scores / scores.sum()")
-    assert found == ("scores[1:3] = 0", f"`scores` still has the right numbers here. {UNPROVED}")
+    assert found == ("scores[1:3] = 0", f"`scores` still has the right numbers. {UNPROVED}")
     found = place("scores = x * y", "scores /= np.sum(scores)", "scores -= 1", "return scores")
     assert found[0] == "scores -= 1"
 
@@ -152,7 +152,7 @@ def test_a_large_negative_number_stands_for_minus_infinity():
 
 def test_an_array_of_one_number_is_not_said_to_be_wrong():
     found = place("scores = x * y", "filled = np.full_like(scores, -3)", "return scores + filled")
-    assert found == ("scores + filled", f"`scores` still has the right numbers here. {UNPROVED}")
+    assert found == ("scores + filled", f"`scores` still has the right numbers. {UNPROVED}")
 
 
 def test_a_count_is_not_said_to_be_wrong():
