@@ -160,6 +160,8 @@ class _Recorder(ast.NodeTransformer):
         if isinstance(node, ast.GeneratorExp):  # what it gives is taken one by one
             self._inputs[-1] += inputs
             return node
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "").endswith("_like"):
+            inputs = ()  # it has the shape of what it reads, and none of its numbers
         computes = isinstance(node, KINDS) and not isinstance(node, NAMES | ast.Subscript)
         return self._record(node, site(inputs, computes=computes))
 

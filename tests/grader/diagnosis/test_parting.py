@@ -155,6 +155,16 @@ def test_an_array_of_one_number_is_not_said_to_be_wrong():
     assert found == ("scores + filled", f"`scores` still has the right numbers. {UNPROVED}")
 
 
+def test_an_array_that_is_made_like_another_one_reads_no_numbers():
+    lines = [
+        "scores = x * y",
+        "sums = np.empty_like(scores)",
+        "sums[:] = scores - scores.mean()",
+        "return sums",
+    ]
+    assert place(*lines)[0] == "scores.mean()"
+
+
 def test_a_count_is_not_said_to_be_wrong():
     assert place("scores = x * y", "count = np.argmax(scores)", "return scores / scores.sum() + count")[
         0
