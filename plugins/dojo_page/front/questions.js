@@ -11,7 +11,7 @@ const MARKS = { "✓": "good", "✗": "bad" };
 export function Questions({ work }) {
   const { app, info, grading } = work;
   const fields = useSignal(null);
-  const typed = useSignal(half.of(info.name)); // by constant: what is no value yet, and is kept in this browser
+  const typed = useSignal(half.of(info.name)); // by constant: what is not in the file yet, and is kept in this browser
   const refused = useSignal({}); // by constant: why
   const touched = useSignal([]); // constants that were changed after the verdict
   const turn = useRef(Promise.resolve()); // one value after another, since each changes the text
@@ -28,20 +28,24 @@ export function Questions({ work }) {
 
   const write = (name, value) => {
     touched.value = [...touched.value, name];
+    typed.value = { ...typed.value, [name]: value };
+    half.keep(info.name, typed.value); // before it is read, since the page may be left now
     turn.current = turn.current.then(() => fill(name, value));
   };
   const fill = async (name, value) => {
     const answer = await ask({ kind: "fill", name, value });
-    const { [name]: _, ...others } = typed.value;
-    const { [name]: __, ...wrong } = refused.value;
+    const { [name]: _, ...wrong } = refused.value;
     const isValue = answer.kind === "filled";
-    typed.value = isValue ? others : { ...others, [name]: value };
     refused.value = isValue ? wrong : { ...wrong, [name]: answer.text || "This could not be read." };
-    half.keep(info.name, typed.value);
-    if (isValue && answer.text !== grading.file.text) {
+    if (!isValue) return;
+    if (answer.text !== grading.file.text) {
       grading.typed(answer.text, { isJudged: false });
       await read();
     }
+    const { [name]: last, ...others } = typed.value;
+    if (last !== value) return; // another one was typed since
+    typed.value = others;
+    half.keep(info.name, others);
   };
   const check = async () => {
     await turn.current;
