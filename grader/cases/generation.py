@@ -51,8 +51,9 @@ class OtherCases:
         self._prints = {fingerprint(one.case) for one in known}
 
     def like(self, at: int) -> Arguments:
-        """Return a case like the one drawn at this place: with other numbers, or else the one of those drawn
-        anew that has most arguments in common with it; the case itself if there is none."""
+        """Return a case of the same kind as case number `at` of the first seed. It is that case with other
+        numbers; where none of its numbers can be replaced, it is a new case of this seed, the one with the
+        most arguments of the same value; and where there is none left, it is the case itself."""
         case = _with_other_numbers(self._draw_case, self._known[at], f"{self._seed} {at}", self._kind_of)
         alike = self._anew.get(self._kind(case)) if fingerprint(case) in self._prints else None
         if not alike:
@@ -89,7 +90,7 @@ def drawn(draw_case: DrawCase, examples: int, seed: int) -> list[Drawn]:
 
 
 def _in_common(one: Arguments, other: Arguments) -> int:
-    """Return how many arguments two cases have in common."""
+    """Return how many arguments have the same value in both cases."""
     return sum(
         fingerprint({name: value}) == fingerprint({name: other.get(name)}) for name, value in one.items()
     )

@@ -1,4 +1,7 @@
-"""Find expected answers that take no solving of the kata: an argument, or one number everywhere."""
+"""Tell whether a student could give an expected answer without solving the kata.
+
+It is an argument that is handed back, or it has the same number in every entry.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,8 @@ def _equal(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
 
 
 def _begin_differently(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Return whether the first entries of two arrays of numbers differ."""
+    """Return whether the first entries of two arrays of numbers differ by more than rounding: most arrays
+    that differ do so there, and it is quick."""
     if not one.size or not {one.dtype.kind, other.dtype.kind} <= set("fiub"):
         return False
     first, second = float(one.flat[0]), float(other.flat[0])

@@ -53,19 +53,21 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Run:
-    """What one case has recorded: the steps of the submission and of the reference, and what calls were
-    given."""
+    """What one case has recorded."""
 
-    steps: Sequence[Step]
-    right: Sequence[Step]
-    given: Sequence[Array]
+    steps: Sequence[Step]  # of the submission
+    right: Sequence[Step]  # of the reference
+    given: Sequence[Array]  # the arguments
 
 
 def parting_place(
     source: str, reference: str, results: Sequence[CheckResult], load: Callable[[str], CheckContext]
 ) -> EditPlace | None:
-    """Return the first expression whose numbers are not right though those that go into it are. `load` starts
-    a source as the student's. Raises SubmissionFailed, WorkerLost, CheckAborted."""
+    """Return the first expression of a submission that computes wrong numbers from right ones, such as
+    `q @ k.T / d_k` where `q @ k.T` is right; None if there is none.
+
+    `source` is the submission, `results` are the checks that it fails, and `load` starts a changed source in
+    the student's worker. Raises SubmissionFailed, WorkerLost, CheckAborted."""
     groups = [*islice(_groups(results), MOST_CHECKS)]
     if not groups:
         return None
@@ -86,7 +88,8 @@ def parting_place(
 
 
 def _groups(results: Sequence[CheckResult]) -> Iterator[tuple[Check, list[Failure]]]:
-    """Yield failures of one check, for each check that has enough."""
+    """Yield each check that fails in LEAST_CASES cases or more, with up to MOST_CASES of its failures, from
+    small cases to large ones. Cases with arrays of a few numbers are taken only if there are no others."""
     for result in results:
         found = sorted(result.failures, key=lambda failure: failure.case.weight)
         varied = [one for one in found if any(array.size > 3 for array in _given(one))] or found
@@ -95,13 +98,13 @@ def _groups(results: Sequence[CheckResult]) -> Iterator[tuple[Check, list[Failur
 
 
 def _given(failure: Failure) -> list[Array]:
-    """Return the arrays that the calls of a case were given."""
+    """Return the arrays that the check passed to the submission in this case."""
     given = leaves([[call.args, call.kwargs] for call in failure.trace])
     return [array for leaf in given if (array := to_numpy(leaf)) is not None]
 
 
 def _steps(check: Check, context: CheckContext, case: Case) -> list[Step]:
-    """Return what judging a case records."""
+    """Judge a case with a student that records, and return what it has recorded."""
     steps_of(context.student)
     afresh = CheckContext(context.kata, context.oracle, context.student)  # which has asked nothing yet
     judge_case(check, afresh, case, context.student)
@@ -199,7 +202,8 @@ def _inputs(steps: Sequence[Step], sites: Sequence[Site]) -> list[set[int]]:
 
 
 def _states(runs: Sequence[Run]) -> dict[Key, State]:
-    """Return what all cases together say of each step."""
+    """Return the state of each step of the submission: of the n-th execution of each expression, over all
+    cases."""
     every: dict[Key, list[tuple[Array, State, frozenset[int]]]] = {}
     for run in runs:
         known = _Known(run)
@@ -225,7 +229,8 @@ def _together(found: Sequence[tuple[Array, State, frozenset[int]]]) -> State:
 
 
 class _Known:
-    """The numbers of one case that an array of the submission may have."""
+    """The arrays of one case with which an array of the submission is compared: the arguments, and what the
+    reference has computed."""
 
     def __init__(self, run: Run) -> None:
         self._right: dict[int, dict[object, tuple[_Numbers, set[int]]]] = {}  # by size; once each, with sites
@@ -237,7 +242,8 @@ class _Known:
         self._states: dict[object, tuple[State, frozenset[int]]] = {}
 
     def state(self, array: Array) -> tuple[State, frozenset[int]]:
-        """Return what this case says of an array, and the sites of the reference that have its numbers."""
+        """Compare an array of the submission with the arguments and with every array of the reference in this
+        case. Return the state, and which expressions of the reference gave the same numbers."""
         key = _key(array)
         if key not in self._states:
             self._states[key] = self._state(_Numbers(array))
@@ -298,11 +304,11 @@ class _Numbers:
         return float(np.max(np.abs(self.array[np.isfinite(self.array)]), initial=0.0))
 
     def is_same(self, other: _Numbers) -> bool:
-        """Return whether another array has the same shape and numbers."""
+        """Return whether another array has the same shape, and the same numbers but for rounding."""
         return self.array.shape == other.array.shape and self._agrees(other, self.array, other.array)
 
     def is_moved(self, other: _Numbers) -> bool:
-        """Return whether another array has the same numbers, in any order."""
+        """Return whether another array has the same numbers but for rounding, in any order and shape."""
         return self.array.size == other.array.size and self._agrees(other, self._sorted, other._sorted)
 
     def differs_by_row(self, other: _Numbers) -> bool:

@@ -7,13 +7,14 @@ None of them needs the reference, so they work with an answer key.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from grader.answer_keys.answers import Case
 from grader.checks.context import Check, CheckContext
 from grader.checks.runner import judge_case
+from grader.diagnosis.recording import with_helper
 from grader.edits.candidates import EditPlace
 from grader.edits.context import name_of
 from grader.values.arrays import dtype_name, float_dtype, leaves
@@ -149,18 +150,7 @@ def widening_place(
 def _with_casts(source: str, most: int, have: str, expected: str) -> str:
     """Return the source with a cast around its first expressions, `most` in all."""
     tree = _Casts(most).visit(ast.parse(source))
-    at = sum(1 for _ in _leading(tree))
-    tree.body[at:at] = ast.parse(HELPER.format(name=CAST, have=have, expected=expected)).body
-    return ast.unparse(ast.fix_missing_locations(tree))
-
-
-def _leading(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the docstring and the imports from `__future__`, which stay first."""
-    for node in tree.body:
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not is_text and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
-            return
-        yield node
+    return with_helper(tree, HELPER.format(name=CAST, have=have, expected=expected))
 
 
 class _Casts(ast.NodeTransformer):

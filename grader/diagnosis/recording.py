@@ -94,24 +94,26 @@ class Step:
 
 
 def recording(source: str) -> tuple[str, list[Site]]:
-    """Return a source that records, and its sites by number."""
+    """Return a changed source that records what its expressions give, and these expressions: a step names
+    its own by the place in this list."""
     recorder = _Recorder(source)
     tree = recorder.visit(ast.parse(source))
+    return with_helper(tree, RECORDER), recorder.sites
+
+
+def with_helper(tree: ast.Module, helper: str) -> str:
+    """Return the source of a tree with a helper's source in it: after the docstring and the imports from
+    `__future__`, which stay first, and before all else."""
     at = next((n for n, node in enumerate(tree.body) if not _comes_first(node)), len(tree.body))
-    tree.body[at:at] = ast.parse(RECORDER).body
-    return ast.unparse(ast.fix_missing_locations(tree)), recorder.sites
+    tree.body[at:at] = ast.parse(helper).body
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def steps_of(student: Student) -> list[Step]:
-    """Return what a recording source has recorded since this was asked before, in the order of execution.
-    Raises SubmissionFailed, WorkerLost."""
+    """Return what a student that was loaded from such a source has recorded since the last time, in the
+    order of execution. Raises SubmissionFailed, WorkerLost."""
     found = getattr(student, TAKE)()
-    return [
-        Step(
-            site, np.asarray(array) if isinstance(array, list) else to_numpy(array), made, tuple(parts), *ids
-        )
-        for site, array, made, parts, *ids in found
-    ]
+    return [Step(site, to_numpy(array), made, tuple(parts), *ids) for site, array, made, parts, *ids in found]
 
 
 def _comes_first(node: ast.stmt) -> bool:

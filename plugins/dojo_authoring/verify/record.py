@@ -108,17 +108,19 @@ def _as_verified_now(course: Course, info: KataInfo) -> Verification:
 def verification(course: Course, info: KataInfo) -> Verification | None:
     """Return the verification of the kata as it is now, by a grader that judges alike; None if there is
     none."""
-    return None if unverified(course, [info]) else read_record(course)[info.name]
+    return _current(read_record(course), course, info)
 
 
 def unverified(course: Course, infos: Iterable[KataInfo]) -> list[KataInfo]:
     """Return the katas that are not verified as they are now, by a grader that judges alike."""
     known = read_record(course)
-    return [
-        info
-        for info in infos
-        if info.name not in known or not known[info.name].holds_like(_as_verified_now(course, info))
-    ]
+    return [info for info in infos if _current(known, course, info) is None]
+
+
+def _current(known: dict[str, Verification], course: Course, info: KataInfo) -> Verification | None:
+    """Return what a record says of a kata, if that holds of the kata as it is now; else None."""
+    found = known.get(info.name)
+    return found if found and found.holds_like(_as_verified_now(course, info)) else None
 
 
 def part_of(course: Course, part: int, parts: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Which expected answers can be given without solving the kata."""
+"""An answer that a student can give without solving the kata is told from one that shows work."""
 
 import numpy as np
 import pytest
