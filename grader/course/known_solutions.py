@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -267,14 +266,12 @@ class KnownSolutions:
         return self._changes[name]
 
     def at_once(self, names: Sequence[str]) -> str | None:
-        """Return the reference with the edits of several mistakes, the general ones aside. It is None if two
-        of them touch the same text, or if one of them adds nothing to the others."""
+        """Return the reference with the edits of several mistakes, the general ones aside. It is None if they
+        do not go together, or if one of them adds nothing to the others."""
         edited = [name for name in names if name in self.names]
         every = [self.changes(name) for name in edited]
-        source = merged(self.reference_source, chain(*every))
-        fewer = (
-            merged(self.reference_source, chain(*every[:at], *every[at + 1 :])) for at in range(len(every))
-        )
+        source = merged(self.reference_source, every)
+        fewer = (merged(self.reference_source, every[:at] + every[at + 1 :]) for at in range(len(every)))
         return None if source is None or not all(every) or source in fewer else source
 
     def fresh_at_once(self, names: Sequence[str], code: types.CodeType) -> types.SimpleNamespace:

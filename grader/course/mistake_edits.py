@@ -17,10 +17,10 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
 from grader.course.files import read, shorten
@@ -140,9 +140,16 @@ class EditedMistake:
             yield start, end, textwrap.indent(text, " " * column)[column:] if at == 0 else ""
 
 
-def merged(reference: str, changes: Iterable[Change]) -> str | None:
-    """Return the reference with the changes of several mistakes; None if two of them touch the same text.
-    What two mistakes change alike is changed once. Lines that are added at one place follow each other."""
+def merged(reference: str, parts: Sequence[Iterable[Change]]) -> str | None:
+    """Return the reference with the changes of several mistakes; None if they do not go together. Those that
+    touch the same text go together if they change other words of it: what one takes away is gone, and what
+    another writes beside it stays."""
+    return _with_changes(reference, chain(*parts)) or _with_words(reference, chain(*parts))
+
+
+def _with_changes(reference: str, changes: Iterable[Change]) -> str | None:
+    """Return the reference with changes; None if two of them touch the same text. What two mistakes change
+    alike is changed once. Lines that are added at one place follow each other."""
     source, at, last = "", 0, ""
     for start, end, new in sorted(set(changes)):
         is_beside = start == at and start == end and last and not last.rstrip(" ").endswith("\n")
@@ -151,6 +158,32 @@ def merged(reference: str, changes: Iterable[Change]) -> str | None:
         source += reference[at:start] + new
         at, last = end, new
     return source + reference[at:]
+
+
+def _with_words(reference: str, changes: Iterable[Change]) -> str | None:
+    """Return the reference with changes, each of them word by word; None if two write at one place, and if
+    the words give no Python."""
+    gone: set[int] = set()  # characters of the reference
+    written: dict[int, str] = {}
+    for start, end, new in sorted(set(changes)):
+        before, after = WORDS.findall(reference[start:end]), WORDS.findall(new)
+        places = list(accumulate(map(len, before), initial=start))
+        for kind, one, one_end, other, other_end in SequenceMatcher(
+            None, before, after, autojunk=False
+        ).get_opcodes():
+            if kind == "equal":
+                continue
+            gone.update(range(places[one], places[one_end]))
+            words = "".join(after[other:other_end])
+            if words and written.setdefault(places[one], words) != words:
+                return None
+    pieces = (written.get(at, "") + (letter if at not in gone else "") for at, letter in enumerate(reference))
+    source = "".join(pieces) + written.get(len(reference), "")
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return None
+    return source
 
 
 def _hunks(change: Change, reference: str) -> Iterator[Change]:

@@ -92,6 +92,19 @@ def adamw_step(parameter, gradient, m, v, step, lr=1e-3, betas=(0.9, 0.999), eps
     }
 
 
+def test_mistakes_that_change_other_words_of_one_line_are_named(numpy_source):
+    course = Course(ROOT)
+    code = """
+import numpy as np
+
+def layer_norm(x, gamma, beta, eps=1e-5):
+    return gamma * (x - np.mean(x)) / (np.std(x, ddof=1) + eps) + beta
+"""
+    info = course.kata_info("layer_norm")
+    report = Grader(course, {"numpy": numpy_source}).grade(Submission(info, code, "layer_norm.py")).report
+    assert names(report) == {"normalises_the_whole_array", "takes_the_unbiased_deviation_and_adds_eps"}
+
+
 def test_a_mistake_stands_beside_a_case_that_it_fails(numpy_source):
     course = Course(ROOT)
     code = """
@@ -220,7 +233,9 @@ REFERENCE = "def f(x, y):\n    z = x + y\n    return z * 2\n"
     [
         ([(23, 24, "-"), (42, 43, "3")], "def f(x, y):\n    z = x - y\n    return z * 3\n"),
         ([(23, 24, "-"), (23, 24, "-")], "def f(x, y):\n    z = x - y\n    return z * 2\n"),
-        ([(21, 26, "x"), (23, 24, "-")], None),
+        ([(21, 26, "x"), (23, 24, "-")], None),  # what is left is no Python
+        ([(17, 26, "z = x * y"), (21, 26, "x / y")], None),  # both write at one place
+        ([(17, 26, "z = g(x + y, 1)"), (21, 25, "")], "def f(x, y):\n    z = g(y, 1)\n    return z * 2\n"),
         ([(21, 21, "-"), (21, 21, "2 * ")], None),
         (
             [(17, 17, "x = 1\n    "), (17, 17, "y = 1\n    ")],
@@ -228,8 +243,8 @@ REFERENCE = "def f(x, y):\n    z = x + y\n    return z * 2\n"
         ),
     ],
 )
-def test_changes_go_together_unless_they_touch_the_same_text(changes, expected):
-    assert merged(REFERENCE, changes) == expected
+def test_changes_go_together_unless_they_write_at_one_place(changes, expected):
+    assert merged(REFERENCE, [[change] for change in changes]) == expected
 
 
 def test_an_edit_leaves_to_others_what_stays_the_same_inside_of_it(tmp_path):
@@ -240,7 +255,7 @@ def test_an_edit_leaves_to_others_what_stays_the_same_inside_of_it(tmp_path):
     (edited,) = read_edits(tmp_path / "mistakes.edits")
     reference = "def f(x, y):\n    return (x <= y[:, None]) * 2\n"
     changes = edited.smallest_changes(reference)
-    assert merged(reference, changes) == edited.applied(reference)
-    assert merged(reference, [*changes, (27, 29, ">")]) == (
+    assert merged(reference, [changes]) == edited.applied(reference)
+    assert merged(reference, [changes, [(27, 29, ">")]]) == (
         "def f(x, y):\n    return ((x > y[:, None]) * 2).astype(float)\n"
     )
