@@ -57,8 +57,7 @@ class FailedCheck:
 
     def agrees(self, mistake: KnownMistake, case: Case) -> bool:
         """True if a mistake fails one of the failing cases as the submission does."""
-        outcome = mistake.outcome(self.check, case)
-        return outcome is not None and self.failures[self.check.position(case)].matches(outcome)
+        return mistake.fails_like(self.failures[self.check.position(case)], self.check, case)
 
     def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
         """True if a mistake with these outcomes fails the same cases with the same verdicts and answers."""

@@ -10,9 +10,9 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,11 +23,11 @@ from grader.checks.runner import Failure, judge_case, run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import KnownSolutions
 from grader.course.mistake_edits import Change
+from grader.kata import Kata
 from grader.mistakes import LEVELS
 from grader.values.arrays import dtype_name, float_dtype, terms_of
 from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Tolerance, epsilon_of, first_difference
-from grader.worker.batches import run_together
-from grader.worker.calls import Call
+from grader.worker.calls import Call, Calls, Listener
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Handle, TensorOutline
 
@@ -58,9 +58,12 @@ class KnownMistake(Protocol):
     def outcome(self, check: Check, case: Case) -> Recorded | None:
         """Return how the mistake fails one case."""
 
+    def fails_like(self, failure: ComparedFailure, check: Check, case: Case) -> bool:
+        """Return whether it fails one case as a submission does."""
+
     def outcomes(self, check: Check) -> list[Recorded | None]:
-        """Return how it fails each case of a check, by position, after all checks before it; an empty list if
-        it does not know the check."""
+        """Return how it fails each case of a check, by position, after those before it that compare answers;
+        an empty list if it does not know the check."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,9 @@ class MistakeOfKey:
         found = self.outcomes(check)
         return found[check.position(case)] if found else None
 
+    def fails_like(self, failure: ComparedFailure, check: Check, case: Case) -> bool:
+        return failure.matches(self.outcome(check, case))
+
     def outcomes(self, check: Check) -> list[Recorded | None]:
         return self.recorded.outcomes.get(check.name, [])
 
@@ -99,7 +105,8 @@ class MistakeOfKey:
 class MistakeOfCourse:
     """A known mistake in the course's solutions, which runs when it is asked. It remembers what it has
     answered. Where the kata draws random numbers, an answer depends on the calls before it, so a whole check
-    runs for one case."""
+    runs for one case, after all checks before it. Elsewhere only those that compare answers run before it:
+    the others, such as those of dtypes and devices, take as long again."""
 
     def __init__(self, answers: KnownSolutions, name: str, prepared: PreparedKata) -> None:
         self.id = name
@@ -141,31 +148,49 @@ class MistakeOfCourse:
             self._single[key] = self._ask(check, case)
         return self._single[key]
 
-    def _ask(self, check: Check, case: Case) -> Recorded | None:
+    def fails_like(self, failure: ComparedFailure, check: Check, case: Case) -> bool:
+        """Return whether it fails one case as a submission does. It stops at the first call that answers
+        otherwise, and then remembers nothing."""
+        key = check.name, check.position(case)
+        if key not in self._single and check.name not in self._whole and not self._answers.draws:
+            with suppress(AnswersOtherwise):
+                self._single[key] = self._ask(check, case, failure.comparison(self._prepared.kata))
+            if key not in self._single:
+                return False
+        return failure.matches(self.outcome(check, case))
+
+    def _ask(self, check: Check, case: Case, listener: Listener | None = None) -> Recorded | None:
         if check.name not in self._checks:
             return None
-        with self._running("single") as context:
-            run = partial(judge_case, self._checks[check.name], context, case)
-            found = next(iter(run_together(context.student, [run]))).failure
-            return self._recorded(found) if found else None
+        with self._running("single") as context, context.student.telling(listener):
+            found = judge_case(self._checks[check.name], context, case, context.student).failure
+        return self._recorded(found) if found else None
 
     def outcomes(self, check: Check) -> list[Recorded | None]:
         if check.name not in self._checks:
             return []
         if check.name not in self._whole:
             with self._running("whole") as context:
-                for own in self._prepared.checks[len(self._whole) :]:
+                for own in self._up_to(check):
                     found: list[Recorded | None] = [None] * len(own.cases)
                     self._whole[own.name] = found
                     for failure in run_check(own, context).failures:
                         found[own.position(failure.case)] = self._recorded(failure)
-                    if own.name == check.name:
-                        break
         return self._whole[check.name]
+
+    def _up_to(self, check: Check) -> Iterator[Check]:
+        """Yield the checks that are still to run, up to this one."""
+        for own in self._prepared.checks:
+            is_needed = own.nature.compares or self._answers.draws or own.name == check.name
+            if is_needed and own.name not in self._whole:
+                yield own
+            if own.name == check.name:
+                return
 
     @contextmanager
     def _running(self, which: str) -> Iterator[CheckContext]:
-        """Give the mistake, loaded anew for this purpose at the first time. An exception discards it."""
+        """Give the mistake, loaded anew for this purpose at the first time. An exception discards it, but for
+        AnswersOtherwise."""
         if which not in self._contexts:
             student = LocalStudent(self._fresh())
             self._contexts[which] = CheckContext(self._prepared.kata, self._prepared.oracle, student)
@@ -173,6 +198,8 @@ class MistakeOfCourse:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
                 yield self._contexts[which]
+        except AnswersOtherwise:
+            raise
         except BaseException:
             del self._contexts[which]
             if which == "whole":
@@ -287,11 +314,16 @@ def _answer(call: Call) -> Answer:
     return Answer([value, call.on_device] if call.on_device else value, None, call.gradients)
 
 
+class AnswersOtherwise(BaseException):  # no check that expects an exception catches it
+    """A mistake has answered a call otherwise than the submission with which it is compared."""
+
+
 class ComparedFailure:
     """A failure of a submission that can be compared with the failures of mistakes in the same case."""
 
     def __init__(self, failure: Failure, source: str = "") -> None:
         self._recorded = record(failure, source)
+        self._is_whole = _is_whole(failure, self._recorded)
         self.counts_work = _is_counted(failure)
         given = failure.case.arguments
         self._tolerance, self._finest = Tolerance(terms_of(given), 16), float_dtype(given)
@@ -306,9 +338,28 @@ class ComparedFailure:
         """True if the submission raised an exception."""
         return self._recorded.status == "error"
 
-    def matches(self, mine: Recorded) -> bool:
-        """True if the verdict and all answers are the same."""
+    def comparison(self, kata: Kata) -> Listener:
+        """Return what compares the calls of a mistake, one after the other, with those of the submission, as
+        far as these are known. It raises AnswersOtherwise at the first that answers otherwise."""
+        theirs = list(self._recorded.answers if self._is_whole else ())
+
+        def compare(call: Call) -> None:
+            if call.is_stopped:
+                theirs.clear()  # such a call may be none that counts
+            if not theirs:
+                return
+            call.is_free = call.name in kata.free_answers
+            pair = _without_moved(theirs.pop(0)), _without_moved(_answer(call))
+            if not _same_answer(*pair, self._tolerance, self._finest):
+                raise AnswersOtherwise
+
+        return compare
+
+    def matches(self, mine: Recorded | None) -> bool:
+        """True if the verdict and all answers are the same. None is no failure."""
         theirs = self._recorded
+        if mine is None:
+            return False
         if theirs.status != mine.status or len(theirs.answers) != len(mine.answers):
             return False
         by_value = theirs.status == "failed" and (theirs.differs or mine.differs)
@@ -331,6 +382,15 @@ class ComparedFailure:
         return 0 < len(theirs) < len(mine.answers) and all(
             _same_answer(a, b, self._tolerance, self._finest) for a, b in pairs
         )
+
+
+def _is_whole(failure: Failure, found: Recorded) -> bool:
+    """Return whether the answers that are compared are those of all calls that the check has made up to this
+    failure, in order, and to the last digit that the arguments have."""
+    made = Calls(tuple(failure.history))
+    if found.said in LOST or any(call.is_aside for call in made.requests):
+        return False
+    return len(made.judged) == len(failure.trace) == len(found.answers)
 
 
 def _without_moved(answer: Answer) -> Answer:

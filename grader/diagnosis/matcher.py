@@ -248,7 +248,7 @@ class Naming:
         explaining = (one for one in self._candidates if all(map(one.explains, due)))
         alone = [one for one in explaining if one.cases >= LEAST_CASES and not one.fails_more]
         if alone:
-            best = max(alone, key=lambda one: one.rank)
+            best = alone[0] if len(alone) == 1 else max(alone, key=lambda one: one.rank)
             named = {c.name: best.as_mistake() for c in self._failed if best.may_be_named(c)}
             return self._of_the_rest() | named
         for pair in combinations(sorted(self._candidates, key=lambda one: len(one.mistake.changes)), 2):

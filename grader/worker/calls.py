@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,6 +44,9 @@ class Call:
     is_free: bool = False
     is_stopped: bool = False
     on_device: dict[str, Any] = field(default_factory=dict)
+
+
+Listener = Callable[[Call], None]  # is told each call that has ended
 
 
 class Calls(NamedTuple):

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.calls import Call, LargestTensor, Measured
+from grader.worker.calls import Call, LargestTensor, Listener, Measured
 from grader.worker.protocol.codec import Handle, TensorOutline
 from grader.worker.protocol.messages import (
     AS_USUAL,
@@ -43,6 +43,7 @@ class Student:
         self._options = AS_USUAL
         self._measured = Measured()
         self._built: set[int] = set()
+        self._listener: Listener | None = None
 
     def perform(self, request: Request) -> Outcome:
         """Carry out one request. Raises SubmissionFailed, WorkerLost."""
@@ -65,6 +66,15 @@ class Student:
             yield self._measured
         finally:
             self._options, self._measured = before
+
+    @contextmanager
+    def telling(self, listener: Listener | None) -> Iterator[None]:
+        """Tell `listener` each call in the block that has ended. What it raises ends the check that calls."""
+        before, self._listener = self._listener, listener
+        try:
+            yield
+        finally:
+            self._listener = before
 
     def counting_flops(self) -> Any:
         """Count the floating-point operations of the calls in the block; needs PyTorch.
@@ -195,13 +205,19 @@ class Student:
             outcome = self.perform(request)
         except SubmissionFailed as failure:
             record.error = failure.kinds
+            self._tell(record)
             raise
         record.value = self._value_to_keep(outcome.value)
         for value in [*args, *kwargs.values()]:
             if isinstance(value, ArrayOutline):
                 record.on_device |= value.state()
         self._note(outcome, record)
+        self._tell(record)
         return self._received(outcome.value)
+
+    def _tell(self, call: Call) -> None:
+        if self._listener is not None:
+            self._listener(call)
 
     def _value_to_keep(self, value: Any) -> Any:
         return value

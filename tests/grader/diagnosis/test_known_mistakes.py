@@ -1,0 +1,58 @@
+"""A mistake is compared with a submission call by call, and stops where they part."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grader.checks.context import CheckContext
+from grader.checks.runner import run_check
+from grader.course.catalog import Course
+from grader.diagnosis.known_mistakes import ComparedFailure, MistakeOfCourse, known_mistakes
+from grader.grading.grader import Grader
+from grader.worker.in_process import LocalStudent
+
+ROOT = Path(__file__).resolve().parents[3]
+COURSE = Course(ROOT)
+
+
+def prepared_of(name, source):
+    return Grader(COURSE, {"numpy": source}).prepare(COURSE.kata_info(name))
+
+
+def failures_of(prepared, mistake):
+    """Yield two failures of a mistake for each check that compares answers, as those of a submission."""
+    student = LocalStudent(mistake._answers.fresh(mistake.id))
+    context = CheckContext(prepared.kata, prepared.oracle, student)
+    for check in prepared.checks:
+        if check.nature.compares or check.nature.of_state:
+            for failure in run_check(check, context).failures[:2]:
+                yield check, failure
+
+
+@pytest.mark.parametrize("name", ["softmax", "prefix_cache"])
+def test_what_stops_at_another_answer_is_told_apart_as_by_all_answers(name, numpy_source):
+    prepared = prepared_of(name, numpy_source)
+    asking, stopping = (known_mistakes(COURSE, prepared)[:20:3] for _ in range(2))
+    told, stopped = [], 0
+    with np.errstate(all="ignore"):
+        for submitted in known_mistakes(COURSE, prepared)[:9:3]:
+            for check, failure in failures_of(prepared, submitted):
+                compared = ComparedFailure(failure)
+                for whole, early in zip(asking, stopping, strict=True):
+                    alike = compared.matches(whole.outcome(check, failure.case))
+                    assert early.fails_like(compared, check, failure.case) == alike, (whole.id, submitted.id)
+                    told.append(alike)
+                    stopped += (check.name, check.position(failure.case)) not in early._single
+    assert any(told)
+    assert stopped
+
+
+def test_only_checks_that_compare_answers_run_before_the_one_that_is_asked(numpy_source):
+    prepared = prepared_of("softmax", numpy_source)
+    mistake = known_mistakes(COURSE, prepared)[0]
+    assert isinstance(mistake, MistakeOfCourse)
+    law = prepared.checks[-1]
+    assert len(mistake.outcomes(law)) == len(law.cases)
+    ran = {check.name for check in prepared.checks if check.name in mistake._whole}
+    assert ran == {check.name for check in prepared.checks if check.nature.compares or check is law}
