@@ -9,7 +9,7 @@ from grader.course.reviews import MISSED, is_due, review_day
 from grader.course.state import CourseState
 from grader.grading.choice import grades_count
 from grader.plugins import has_command
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 
 REVIEW = "grade.review"  # the command, of a package that can be left out
 
@@ -30,4 +30,4 @@ def due_line(course: Course, how: str) -> str:
         return ""
     due.sort(key=lambda name: (known[name].reviewed != MISSED, review_day(known[name], today)))
     state.change(due[0], due_told=today.isoformat())
-    return f"To review today: {listed(due)}. {how}"
+    return f"To review today: {first_names(due)}. {how}"

@@ -66,7 +66,7 @@ def with_places(kata: KataReport, repairs: tuple[Repair, ...]) -> KataReport:
     return replace(kata, repairs=found.repairs)
 
 
-def listed(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """Return the first three names, each cut to LONGEST_NAME characters, and how many more there are."""
     shown = [cut(name, LONGEST_NAME) for name in names[:3]]
     return ", ".join(shown) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")

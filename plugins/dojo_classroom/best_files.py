@@ -30,7 +30,7 @@ from grader.course import submission
 from grader.course.catalog import MANIFEST, CourseError, KataInfo
 from grader.course.release_manifest import digest, parse_list
 from grader.course.submission import SUFFIX, SubmissionRejected, Unreadable, cell_of, katas_of
-from grader.texts.bounds import LONGEST_NAME, cut, listed
+from grader.texts.bounds import LONGEST_NAME, cut, first_names
 
 MOST_MANIFESTS = 4  # of releases, in one submission
 MOST_FILES = 50  # of one submission, for one kata
@@ -54,7 +54,7 @@ class SubmittedFile:
     @property
     def note(self) -> str:
         """A sentence about the other files that might have been meant."""
-        places = listed(["/".join(place) for place in self.duplicates])
+        places = first_names(["/".join(place) for place in self.duplicates])
         return f"{self.kata} is also in {places}; graded: {cut('/'.join(self.place), LONGEST_NAME)}."
 
 
@@ -129,7 +129,7 @@ def answers_in(
     declarations = {kata: declared[f"test_{kata}.py"] for kata in ranked if f"test_{kata}.py" in declared}
     if rest and not (best or unrecognised or troubles):
         named = ["/".join(place) for place in rest if place not in released][:MOST_NAMED]
-        troubles = [f"Handed in, and no answer by its name: {listed(named)}."] if named else []
+        troubles = [f"Handed in, and no answer by its name: {first_names(named)}."] if named else []
     uploads = [file.upload for file in best] or [upload]
     return Collected(best, unrecognised, troubles, declarations, max(uploads))
 

@@ -11,7 +11,7 @@ from dojo_classroom.platform_filenames import StudentName
 from dojo_classroom.roster import Identities, Member, Person, Roster
 from dojo_classroom.store import Store
 from grader.course.catalog import CourseError
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 
 
 class Enrolment:
@@ -113,8 +113,8 @@ class Enrolment:
 
 def _nobody_fits(roster: Roster, collector: Collector) -> CourseError:
     """Return the error of a roster by which every submission would be a stranger's, and everybody absent."""
-    ids = listed([member.id for member in roster.members])
-    submissions = listed([student.key for student in collector.names])
+    ids = first_names([member.id for member in roster.members])
+    submissions = first_names([student.key for student in collector.names])
     return CourseError(
         f"The roster fits no submission in {collector.label}: its ids are {ids}, and the submissions are of"
         f" {submissions}. Correct the ids, or say by --logins whose the logins are."

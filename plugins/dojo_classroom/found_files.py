@@ -17,7 +17,7 @@ from grader.course.git import Allowance, GitRefused
 from grader.course.submission import MAX_BYTES, SUFFIX, SubmissionRejected, Unreadable, read_bytes
 from grader.errors import reason_of
 from grader.reading.source import LARGEST_NOTEBOOK
-from grader.texts.bounds import LONGEST_NAME, cut, listed
+from grader.texts.bounds import LONGEST_NAME, cut, first_names
 
 METADATA = "submission_metadata.yml"  # of Gradescope's export
 LARGEST_METADATA = 64 << 20  # bytes; it holds everybody's results as well
@@ -198,7 +198,7 @@ def _of_branches(commits: Commits) -> str:
         others = commits.other_branches()
     except GitRefused as error:
         return f"Whether there is work on another branch is not known: {error}."
-    return f"There is work on another branch than the graded one: {listed(others)}." if others else ""
+    return f"There is work on another branch than the graded one: {first_names(others)}." if others else ""
 
 
 class _TooMany(Exception):

@@ -16,7 +16,7 @@ from dojo_classroom.roster import MOODLE as MOODLE_EXPORT
 from dojo_classroom.roster import Roster
 from dojo_classroom.student_reports import StudentReport
 from grader.course.catalog import CourseError, KataInfo
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 from grader.texts.escaping import one_line
 from grader.texts.points import points
 
@@ -189,7 +189,9 @@ def _require_column(roster: Roster | None, column: str) -> None:
         raise CourseError("`--column` fills a column of Canvas's gradebook: give its export as --roster.")
     own = [title for title in roster.header if _folded(title) not in map(_folded, CANVAS)]
     if _folded(column) not in map(_folded, own):
-        raise CourseError(f"The roster has no column {one_line(column)}; it has {listed(own) or 'none'}.")
+        raise CourseError(
+            f"The roster has no column {one_line(column)}; it has {first_names(own) or 'none'}."
+        )
 
 
 def other_scale(roster: Roster | None, column: str, possible: int) -> str:

@@ -14,7 +14,7 @@ from dojo_classroom.found_files import files_below
 from dojo_classroom.platform_filenames import KnownNames
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.submission import SubmissionRejected
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 
 MOST_NOTES = 20
 
@@ -62,7 +62,7 @@ def _fill(course: Course, submission: Path) -> LaidOut:
             notes.append(file.note)
     unclear = answers.troubles
     if answers.unrecognised:
-        notes.append(f"Handed in, not recognised: {listed(answers.unrecognised)}.")
+        notes.append(f"Handed in, not recognised: {first_names(answers.unrecognised)}.")
         if not unclear and not answers.files:
             unclear = notes[-1:]
     missing = course.katas.keys() - {file.kata for file in answers.files}

@@ -26,7 +26,7 @@ from grader.course.catalog import CourseError
 from grader.course.files import replacing
 from grader.errors import reason_of
 from grader.report import to_json
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 from grader.texts.escaping import sound
 from grader.texts.points import number
 
@@ -99,7 +99,7 @@ def write_outputs(
                     if submission := submissions.get(who):
                         feedback.add(submission, graded, page)
             if feedback.left_out:
-                counts.note(NO_ATTACHMENT.format(listed(feedback.left_out)))
+                counts.note(NO_ATTACHMENT.format(first_names(feedback.left_out)))
             with counts.net(whole_class, SEEKERS, FULL):
                 _write_seekers(statistics, files.enter_context(_writer(folder / SEEKERS)))
             if text := other_scale(roster, column, possible):

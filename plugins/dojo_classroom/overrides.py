@@ -16,7 +16,7 @@ from dojo_classroom.store import Store
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.files import read_file
 from grader.errors import reason_of
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 from grader.texts.escaping import one_line
 from grader.texts.points import points
 
@@ -118,7 +118,7 @@ def _checked(store: Store, course: Course, row: Wanted, who: str, now: datetime)
     name, most = info.name, info.max_score
     if answer:
         if answer not in info.written:
-            there = listed(list(info.written)) or "none"
+            there = first_names(list(info.written)) or "none"
             raise CourseError(f"{info.name} has no written answer {one_line(answer)}; it has {there}.")
         name, most = f"{info.name}.{answer}", round(100 * info.written[answer][0])
     hundredths = _hundredths(row.points)

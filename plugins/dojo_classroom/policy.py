@@ -54,7 +54,7 @@ from grader.course.files import read_file
 from grader.errors import reason_of
 from grader.installing import install_command
 from grader.report import KataReport
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 from grader.texts.phrases import counted
 from grader.texts.points import points
 
@@ -348,9 +348,8 @@ class Policy:
     def _require_name(self, table: str, name: str) -> None:
         known = {kata for katas in self._tracks.values() for kata in katas}
         groups = [*self._weeks, *self._tracks]
-        text = (
-            f"nothing is called `{name}`; name a kata, {listed([f'`{group}`' for group in groups])} or `all`."
-        )
+        quoted = first_names([f"`{group}`" for group in groups])
+        text = f"nothing is called `{name}`; name a kata, {quoted} or `all`."
         _require(name in known or name in groups or name == ALL, table, text)
 
 

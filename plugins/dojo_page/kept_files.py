@@ -18,7 +18,7 @@ from grader.course.files import Folder, Limits, NotReadable, Parts
 from grader.course.state import STATE_FILE, STATE_FOLDER, STATE_VERSION, CourseState
 from grader.course.stubs import BEST_COPIES, REPLACED_COPIES, STUB_COPIES
 from grader.errors import CourseError
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 from grader.texts.phrases import counted
 
 EXERCISES = "exercises"
@@ -97,7 +97,7 @@ class KeptFiles:
         katas = sum(parts[0] == EXERCISES for parts in files)
         told = f"Brought in: {counted(katas, 'kata')}{', and what is remembered' if state else ''}."
         if brought.left_out:
-            told += f" Left out, since the course does not have them: {listed(brought.left_out[:3])}"
+            told += f" Left out, since the course does not have them: {first_names(brought.left_out[:3])}"
             told += "." if len(brought.left_out) <= 3 else f", and {len(brought.left_out) - 3} more."
         return told
 

@@ -35,7 +35,7 @@ from grader.course.mistake_edits import read_drafts
 from grader.course.renaming import renamed
 from grader.course.secret_seed import seed_or_new
 from grader.formats.gradescope import VISIBILITIES
-from grader.texts.bounds import listed
+from grader.texts.bounds import first_names
 from grader.texts.phrases import counted
 from grader.texts.points import points
 
@@ -188,6 +188,6 @@ def _require_own_folder(folder: Path) -> None:
     others = [name for name in sorted(os.listdir(folder)) if not name.startswith((".", "README", "LICENSE"))]
     if others:
         raise CourseError(
-            f"{shorten(folder)} is not empty and no release: it holds {listed(others[:3])}."
+            f"{shorten(folder)} is not empty and no release: it holds {first_names(others[:3])}."
             " Name a new folder, or one that a release wrote."
         )
