@@ -25,6 +25,7 @@ class FailedCheck:
         self.has_values = {number for number, failure in self.failures.items() if failure.differs}
         self.left_out = set(map(position, result.left_out))
         self._result = result
+        self._agreeing: dict[tuple[str, int], bool] = {}  # by mistake and position
 
     @property
     def compares(self) -> bool:
@@ -57,7 +58,10 @@ class FailedCheck:
 
     def agrees(self, mistake: KnownMistake, case: Case) -> bool:
         """True if a mistake fails one of the failing cases as the submission does."""
-        return mistake.fails_like(self.failures[self.check.position(case)], self.check, case)
+        key = mistake.id, self.check.position(case)
+        if key not in self._agreeing:
+            self._agreeing[key] = mistake.fails_like(self.failures[key[1]], self.check, case)
+        return self._agreeing[key]
 
     def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
         """True if a mistake with these outcomes fails the same cases with the same verdicts and answers."""
