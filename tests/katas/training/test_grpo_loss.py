@@ -155,6 +155,18 @@ def printed_with_equal_rewards():
 
 
 @KATA.example
+def one_group_of_equal_rewards():
+    """Without another group, 0 is divided by 0 even where average and deviation are those of the batch."""
+    return {"rewards": np.array([[2.0, 2.0, 2.0]]), **answers(*PRINTED, clip=0.2, kl_weight=0.1)}
+
+
+@KATA.example
+def groups_that_all_have_one_reward():
+    rewards = np.array([[1.0, 1.0], [1.0, 1.0]])
+    return {"rewards": rewards, **answers(*PRINTED, clip=0.3, kl_weight=0.5)}
+
+
+@KATA.example
 def ratios_on_both_sides_of_both_limits():
     ratios, mask = [[0.5, 2.0, 1.1], [0.5, 2.0, 0.9]], [[True] * 3] * 2
     rewards = np.array([[1.0, 0.25, 0.0]])
