@@ -1,10 +1,11 @@
 """What a report says of first answers, written from the statements alone, with one to three mistakes at once.
 
-    python benchmarks/first_answers.py [--single | --blind | --kernels] [--reports] [KATA ...]
+    python benchmarks/first_answers.py [--single | --blind | --kernels | --later-kernels] [--reports] [KATA ...]
 
 The answers are in `benchmarks/first_answers/KATA.txt`; with `--single`, those to other katas with one mistake
 each, in `benchmarks/single_mistakes`; with `--blind`, later ones to most katas, in
-`benchmarks/blind_answers`; with `--kernels`, those to the katas of kernels, in `benchmarks/kernel_answers`.
+`benchmarks/blind_answers`; with `--kernels`, those to the katas of kernels, in `benchmarks/kernel_answers`;
+with `--later-kernels`, the last of these, in its folder `later`.
 Each begins with a line `# %%` that says what is wrong with it. An answer counts for the first column that
 holds:
 
@@ -35,7 +36,12 @@ from grader.grading.session import open_grader
 from grader.report import KataReport
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = {"--single": "single_mistakes", "--blind": "blind_answers", "--kernels": "kernel_answers"}
+FOLDERS = {
+    "--single": "single_mistakes",
+    "--blind": "blind_answers",
+    "--kernels": "kernel_answers",
+    "--later-kernels": "kernel_answers/later",
+}
 COLUMNS = ("named", "part", "placed", "parted", "nothing")
 
 
@@ -44,7 +50,7 @@ def main(arguments: list[str]) -> None:
     course, total, seconds, untrue = Course(ROOT), dict.fromkeys(COLUMNS, 0), list[float](), 0
     names = [word for word in arguments if not word.startswith("--")]
     chosen = (folder for option, folder in FOLDERS.items() if option in arguments)
-    folder = Path(__file__).with_name(next(chosen, "first_answers"))
+    folder = ROOT / "benchmarks" / next(chosen, "first_answers")
     print(f"{'kata':<30}{''.join(f'{column:>9}' for column in COLUMNS)}{'untrue':>9}{'naming s':>10}")
     for name in names or sorted(path.stem for path in folder.glob("*.txt")):
         counts, spent, wrong = dict.fromkeys(COLUMNS, 0), list[float](), 0
