@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from grader.course.files import load_file
+from grader.diagnosis import recording
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kernels import MOST_PROGRAMS, Device, DeviceArray
-from grader.worker.child.kernels.blocks import DTYPES, common
+from grader.worker.child.kernels.blocks import DTYPES, KernelError, common
+from grader.worker.child.kernels.launching import LANGUAGE, RECORDER
 
 ROOT = Path(__file__).parents[2]
 HEAD = "import triton\nimport triton.language as tl\n\n"
@@ -414,6 +416,27 @@ tl.store(out_ptr + 3, tl.sum(tl.arange(0, 8)[:, None] * tl.arange(0, 2)[None, :]
     @pytest.mark.parametrize(
         ("made", "due"),
         [
+            ("tl.fma(x, 2.0, y)", [1, 3, 5, 7]),
+            ("tl.fma(x + 4097, x + 4097, -16785408.0 + 0 * x)", [1, 8196, 16393, 24592]),
+            ("tl.clamp(x, 1.0, 2.0)", [1, 1, 2, 2]),
+            ("tl.floor(x / 2) + tl.ceil(x / 2)", [0, 1, 2, 3]),
+            ("tl.math.div_rn(x, y) + tl.sqrt_rn(y)", [1, 2, 3, 4]),
+            ("tl.zeros_like(x)", [0, 0, 0, 0]),
+        ],
+    )
+    def test_functions_of_numbers_are_triton_s(self, meet_locally, made, due):
+        body = "at = tl.arange(0, 4)\nx = at.to(tl.float32)\ny = x * 0 + 1\n"
+        _, out = run(meet_locally(kernel(f"{body}tl.store(out_ptr + at, {made}, {FIRST})")))
+        assert out[:4].tolist() == due
+
+    def test_what_runs_here_is_a_part_of_triton(self, meet):
+        said = "AttributeError: triton.language.make_block_ptr is not in the part of Triton that runs here"
+        assert refused(meet(kernel("tl.make_block_ptr(x_ptr)"))) == said
+        assert "Unexpected dtype int32 in tl.fma" in refused(meet(kernel("tl.fma(n, n, n)")))
+
+    @pytest.mark.parametrize(
+        ("made", "due"),
+        [
             ("tl.sum((at - 2).to(tl.int8), 0)", "int32"),
             ("tl.sum(at.to(tl.uint8), 0)", "uint32"),
             ("tl.sum(at < 2, 0)", "uint32"),
@@ -468,19 +491,110 @@ class TestAttacks:
     def test_a_kernel_sees_no_global_that_is_not_constexpr(self, meet, before, body):
         assert "Cannot access global variable" in refused(meet(kernel(body, before=before)))
 
-    def test_nothing_is_kept_from_one_program_to_the_next(self, meet):
-        assert "x.kept cannot" not in refused(meet(kernel("tl.kept = 1")))
-        assert "cannot be set" in refused(meet(kernel("tl.kept = 1")))
-        assert "AttributeError" in refused(meet(kernel("x_ptr.kept = 1")))
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "tl.kept = 1",
+            "x_ptr.kept = 1",
+            "tl.float32.kept = 1",
+            "other.kept = 1",
+            "tl.arange(0, 4).kept = 1",
+            "del x_ptr.kept",
+        ],
+    )
+    def test_no_attribute_is_set_for_the_next_program(self, meet_locally, body):
+        before = "@triton.jit\ndef other(): pass"
+        with pytest.raises(KernelError, match=r"Triton compiles no (setting|deletion) of an attribute"):
+            run(meet_locally(kernel(body, before=before)))
 
-    def test_a_pointer_reaches_no_array(self, meet):
-        reads = kernel("x_ptr.array.given") + "\n"
-        assert "None" in repr(
-            meet(HEAD + "def double(x, out, block): return x.given").call(
-                "double", None, [Device().array(NUMBERS, "x"), None, 4], {}
-            )
+    @pytest.mark.parametrize(
+        "held",
+        ["[]", "{}", "np", "np.zeros(3)", "Kept()", "Number(0)", "(0, [])", "len", "list.append", "open"],
+    )
+    def test_a_constant_keeps_nothing_and_reaches_nothing(self, meet_locally, held):
+        classes = "class Kept: pass\nclass Number(float): pass\n"
+        before = f"import numpy as np\n{classes}kept = tl.constexpr({held})"
+        kinds = "list", "dict", "module", "ndarray", "Kept", "Number", "tuple", "builtin_function_or_method"
+        said = (
+            rf"CONST is tl.constexpr, and a value of type ({'|'.join((*kinds, 'method_descriptor'))}) is none"
         )
-        assert run(meet(reads))[0].bytes_loaded == 0
+        by_name = kernel("kept", before=before)
+        with pytest.raises(SubmissionFailed, match=said.replace("CONST", "kept")):
+            run(meet_locally(by_name))
+        given = kernel(
+            "KEPT", before=before, parameters="x_ptr, out_ptr, n, KEPT: tl.constexpr, BLOCK: tl.constexpr"
+        )
+        with pytest.raises(SubmissionFailed, match=said.replace("CONST", "KEPT")):
+            run(meet_locally(given.replace("x.shape[0], BLOCK", "x.shape[0], kept, BLOCK")))
+        default = kernel(
+            "KEPT", before=before, parameters="x_ptr, out_ptr, n, BLOCK: tl.constexpr, KEPT=kept"
+        )
+        with pytest.raises(KernelError, match="the default of a kernel's parameter is a number"):
+            run(meet_locally(default))
+
+    @pytest.mark.parametrize(
+        "made",
+        [
+            "def known(): return np.zeros(3)\nknown.__module__ = {module!r}",
+            "class known: __module__ = {module!r}",
+            "known = type(tl)('known')\nvars(known)['np'] = np",
+            "known = type(tl.float32)('float32', 'f', 32, 'float32')\nknown.np = np",
+            "class Known(triton.jit): np = np\n@Known\ndef known(): pass",
+        ],
+    )
+    def test_what_is_made_to_look_like_triton_s_is_none(self, meet, made):
+        before = "import numpy as np\n" + made.format(module=LANGUAGE)
+        assert "Cannot access global variable known" in refused(meet(kernel("known", before=before)))
+
+    @pytest.mark.parametrize(
+        ("body", "name"),
+        [
+            ("x_ptr.array.given", "array"),
+            ("x_ptr.launch.program", "launch"),
+            ("x_ptr.at.data", "at"),
+            ("tl.arange(0, 4).data", "data"),
+            ("other.function()", "function"),
+            ("other.loaded()", "loaded"),
+            ("other.builtins", "builtins"),
+            ("range(3).gi_frame.f_back", "gi_frame"),
+            ("tl.float32.stored.type(3)", "stored"),
+            ("other._globals", "_globals"),
+        ],
+    )
+    def test_what_only_these_objects_have_is_no_attribute(self, meet_locally, body, name):
+        before = "@triton.jit\ndef other(): pass"
+        with pytest.raises(KernelError, match=rf"Triton compiles no \.{name}"):
+            run(meet_locally(kernel(body, before=before)))
+
+    def test_a_pattern_reaches_no_class(self, meet_locally):
+        body = "match 1:\n    case int(__class__=found):\n        found.mro()"
+        with pytest.raises(KernelError, match="Triton compiles no class pattern"):
+            run(meet_locally(kernel(body)))
+
+    def test_what_is_set_on_another_kernel_is_not_seen(self, meet):
+        before = "import numpy as np\n@triton.jit\ndef other(): pass\nother.np = np"
+        assert "AttributeError" in refused(meet(kernel("other.np.zeros(3)", before=before)))
+
+    def test_kernels_functions_and_numbers_are_constants(self, meet_locally):
+        before = (
+            "@triton.jit\ndef twice(x): return 2 * x\n"
+            "CHOSEN = tl.constexpr(twice)\nTYPE = tl.constexpr(tl.float32)\nSIZES = tl.constexpr((4, 1))"
+        )
+        body = (
+            "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+            "x = tl.load(x_ptr + at, mask=at < n)\n"
+            "tl.store(out_ptr + at, CHOSEN(x).to(TYPE), mask=at < n)"
+        )
+        found = run(meet_locally(kernel(body, before=before, grid="(3,)")))[1]
+        np.testing.assert_array_equal(found, 2 * NUMBERS)
+
+    def test_the_recorder_has_the_name_that_kernels_let_in(self):
+        assert recording.RECORD == RECORDER
+
+    def test_a_launcher_reaches_no_numbers(self, meet):
+        code = HEAD + "def double(x, out, block): return x.given"
+        given = [Device().array(NUMBERS, "x"), None, 4]
+        assert "None" in repr(meet(code).call("double", None, given, {}))
 
     def test_what_a_launcher_asks_without_a_kernel_is_refused(self, meet):
         code = (

@@ -172,15 +172,19 @@ def common(one: DType, other: DType) -> DType:
 def together(one: Any, other: Any) -> tuple[Block, Block, DType]:
     """Return two values as blocks whose shapes go together, and their common dtype."""
     left, right = _beside(one, other), _beside(other, one)
+    if left.data.shape != right.data.shape:
+        shape_of(left.data.shape, right.data.shape)
+    if left.dtype is right.dtype:
+        return left, right, left.dtype
     dtype = common(left.dtype, right.dtype)
-    if left.shape != right.shape:
-        shape_of(left.shape, right.shape)
     return Block(dtype.rounded(left.data), dtype), Block(dtype.rounded(right.data), dtype), dtype
 
 
 def _beside(value: Any, other: Any) -> Block:
     """Return a value as a block that meets another one. Raises KernelError for an integer that the dtype of
     the other one does not have."""
+    if isinstance(value, Block):
+        return value
     dtype = other.dtype if isinstance(other, Block) else None
     if dtype is not None and type(value) is int and dtype.kind in "iu":
         if value < 0 and dtype.kind == "u":

@@ -162,6 +162,26 @@ def _of_floats(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Blo
     return apply
 
 
+def clamp(x: Any, min: Any, max: Any, **_: Any) -> Block:  # Triton's names
+    """Return the numbers of x, and in place of those beyond the bounds the bounds."""
+    return minimum(maximum(x, min), max)
+
+
+def fma(x: Any, y: Any, z: Any) -> Block:
+    """Return x * y + z, rounded once."""
+    left, right, first = together(x, y)
+    product, added, dtype = together(Block(left.data, first), z)
+    if dtype.kind != "f":
+        raise KernelError(f"Unexpected dtype {dtype} in tl.fma")
+    wide = product.data.astype(np.float64) * right.data + added.data
+    return Block(dtype.rounded(np.asarray(wide)), dtype)
+
+
+def zeros_like(x: Any) -> Block:
+    block = as_block(x)
+    return Block(np.zeros_like(block.data), block.dtype)
+
+
 def absolute(x: Any) -> Block:
     block = as_block(x)
     return Block(np.abs(block.data), block.dtype)
@@ -352,20 +372,27 @@ def _range(*given: Any, **_: Any) -> Iterator[Any]:
         for name in before.keys() & after.keys():
             if before[name] != after[name]:
                 raise KernelError(
-                    f"Loop-carried variable {name} has initial type {before[name]} but is re-assigned to"
-                    f" {after[name]} in loop! Please make sure that the type stays consistent."
+                    f"Loop-carried variable {name} has initial type {_typed(before[name])} but is re-assigned"
+                    f" to {_typed(after[name])} in loop! Please make sure that the type stays consistent."
                 )
 
 
-def _types(variables: Mapping[str, Any]) -> dict[str, str]:
+def _types(variables: Mapping[str, Any]) -> dict[str, tuple[str, str, tuple[int, ...]]]:
     """Return dtype and shape of the numbers, blocks and pointers among a kernel's variables."""
     found = {}
     for name, value in variables.items():
         if isinstance(value, Pointer):
-            found[name] = f"pointer to {value.array.type_name}{list(value.shape)}"
+            found[name] = "pointer to ", value.array.type_name, value.shape
         elif isinstance(value, Block | bool | int | float):
-            found[name] = repr(as_block(value))
+            block = as_block(value)
+            found[name] = "", block.dtype.name, block.shape
     return found
+
+
+def _typed(found: tuple[str, str, tuple[int, ...]]) -> str:
+    """Return dtype and shape of a variable as a message has them."""
+    kind, dtype, shape = found
+    return f"{kind}{dtype}{list(shape)}"
 
 
 def static_range(*given: Any) -> Iterator[int]:
@@ -417,10 +444,11 @@ def _extreme(plain: Callable[..., Any], of_blocks: Callable[..., Any], given: tu
 OF_NUMBERS: dict[str, Callable[..., Any]] = {
     **{
         name: _of_floats(name, getattr(np, name))
-        for name in ("exp", "exp2", "log", "log2", "sqrt", "sin", "cos")
+        for name in ("exp", "exp2", "log", "log2", "sqrt", "sin", "cos", "floor", "ceil")
     },
     "rsqrt": _of_floats("rsqrt", lambda x: 1 / np.sqrt(x)),
-    "abs": absolute,
+    "sqrt_rn": _of_floats("sqrt_rn", np.sqrt),
+    **{"abs": absolute, "fma": fma, "div_rn": lambda x, y: as_block(x) / y},
 }
 #: The functions that a block has as methods too.
 METHODS: dict[str, Callable[..., Any]] = {
@@ -449,6 +477,7 @@ language = _module(
     **METHODS,
     math=_module("triton.language.math", "Functions of numbers.", **OF_NUMBERS),
     **{"where": where, "maximum": maximum, "minimum": minimum, "dot": dot, "join": join},
+    **{"zeros_like": zeros_like, "clamp": clamp},
     **{"interleave": interleave, "cdiv": cdiv, "static_assert": static_assert},
     **{"range": _range, "static_range": static_range, "multiple_of": as_it_is, "max_contiguous": as_it_is},
 )
@@ -461,3 +490,7 @@ triton = _module(
     language=language,
 )
 Kernel.builtins = BUILTINS
+Kernel.language = (
+    triton,
+    *(one for module in (triton, language, language.math) for one in vars(module).values()),
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dis
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy as np
 from grader.worker.child.kernels.blocks import (
     INT64,
     Block,
-    DType,
     KernelError,
     as_block,
     dtype_named,
@@ -25,13 +24,21 @@ from grader.worker.child.kernels.blocks import (
 from grader.worker.protocol.outlines import ArrayOutline
 
 LANGUAGE = "grader.worker.child.kernels.language"
+RECORDER = "_recorded_by_the_grader"  # `grader/diagnosis/recording.py` puts it into a source
 FORBIDDEN = {
     "MAKE_FUNCTION": "a function, a lambda or a comprehension inside of a kernel",
     "IMPORT_NAME": "an import inside of a kernel",
     "STORE_GLOBAL": "a global variable that a kernel sets",
     "RAISE_VARARGS": "`raise` inside of a kernel",
     "YIELD_VALUE": "`yield` inside of a kernel",
+    "STORE_ATTR": "setting of an attribute",
+    "DELETE_ATTR": "deletion of an attribute",
+    "MATCH_CLASS": "class pattern",
 }
+#: Attributes that Triton's objects have not, and these here have: through them a kernel would reach NumPy, a
+#: list of its file, or what the next program sees.
+INNER = {"access", "array", "at", "builtins", "data", "function", "launch", "loaded", "stored"}
+INNER_PREFIXES = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")  # of frames, generators and the like
 
 
 class FrozenModule(types.ModuleType):
@@ -39,6 +46,9 @@ class FrozenModule(types.ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{self.__name__}.{name} cannot be set")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self.__name__}.{name} is not in the part of Triton that runs here")
 
 
 class constexpr:  # Triton's name
@@ -120,15 +130,19 @@ def launch() -> Launch:
 class Kernel:
     """A function that `triton.jit` decorates: `kernel[grid](...)` runs it once for each program."""
 
-    builtins: Mapping[str, Any] = {}  # what a kernel may call of Python's own; `language` sets it
+    builtins: Mapping[str, Any] = {}  # what a kernel may call of Python's own; `language` sets both
+    language: tuple[Any, ...] = ()  # the modules of Triton, and what they have
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not isinstance(function, types.FunctionType):
             raise TypeError("triton.jit decorates a function")
         self.function = function
         self.__name__, self.__doc__ = function.__name__, function.__doc__
-        self._globals = _globals_of(function)
-        _require_compilable(function)
+        instructions = [*dis.get_instructions(function)]
+        self._globals = {
+            str(one.argval) for one in instructions if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        }
+        _require_compilable(function, instructions)
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def run(*args: Any, **kwargs: Any) -> None:
@@ -186,7 +200,7 @@ class Kernel:
         if "constexpr" in str(self.function.__annotations__.get(name, "")):
             if isinstance(value, ArrayOutline | Block):
                 raise KernelError(f"{name} is tl.constexpr, and an array is none")
-            return value.value if isinstance(value, constexpr) else value
+            return _constant(name, value)
         if isinstance(value, ArrayOutline):
             return Pointer(running, value, Block(np.int64(0), INT64))
         if isinstance(value, bool | int | float) or value is None:
@@ -196,32 +210,59 @@ class Kernel:
         raise TypeError(f"{name} of a kernel is an array or a number, and {type(value).__name__} is neither")
 
 
-def _globals_of(function: types.FunctionType) -> tuple[str, ...]:
-    """Return the names of globals that a function reads."""
-    read = (one for one in dis.get_instructions(function) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
-    return tuple({str(one.argval) for one in read})
-
-
-def _require_compilable(function: types.FunctionType) -> None:
+def _require_compilable(function: types.FunctionType, instructions: Sequence[dis.Instruction]) -> None:
     """Raise KernelError for what Triton cannot compile."""
     if function.__closure__:
         raise KernelError(f"{function.__name__} uses a variable of the function around it; pass it")
-    for one in dis.get_instructions(function):
+    for one in instructions:
         if one.opname in FORBIDDEN:
             raise KernelError(f"Triton compiles no {FORBIDDEN[one.opname]}")
         if isinstance(one.argval, str) and one.argval.startswith("__") and one.argval != "__debug__":
             raise KernelError(f"Triton compiles no {one.argval}")
+        if one.opname in ("LOAD_ATTR", "LOAD_METHOD") and _is_inner(str(one.argval)):
+            raise KernelError(f"Triton compiles no .{one.argval}")
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    if any(not isinstance(value, int | float | str | constexpr | type(None)) for value in defaults):
+    if not all(_is_constant(value) for value in defaults):
         raise KernelError("the default of a kernel's parameter is a number")
+
+
+def _is_inner(name: str) -> bool:
+    """Return whether an attribute is one of Python's or of this module's, and none of Triton's."""
+    return name in INNER or name.startswith(INNER_PREFIXES)
+
+
+def _is_constant(value: Any) -> bool:
+    """Return whether a value is known before the launch and never changes: nothing is kept in it."""
+    if isinstance(value, constexpr):
+        return _is_constant(value.value)
+    if type(value) is tuple:
+        return all(map(_is_constant, value))
+    return value is None or type(value) in (bool, int, float, str) or _is_of_language(value)
+
+
+def _is_of_language(value: Any) -> bool:
+    """Return whether a value is one of Triton's functions, dtypes or modules, and does not only look like
+    one. What records the values of a submission for the grader is let in too."""
+    if any(value is one for one in Kernel.language):
+        return True
+    names = getattr(value, "__module__", ""), getattr(value, "__name__", "")
+    return type(value) is types.FunctionType and names == (LANGUAGE, RECORDER)
+
+
+def _constant(name: str, value: Any) -> Any:
+    """Return what a kernel sees of a `tl.constexpr`. Raises KernelError."""
+    held = value.value if isinstance(value, constexpr) else value
+    if type(held) is Kernel:
+        return held.__call__  # which has no attributes in which something could be kept
+    if not _is_constant(held):
+        raise KernelError(f"{name} is tl.constexpr, and a value of type {type(held).__name__} is none")
+    return held
 
 
 def _seen(name: str, value: Any) -> Any:
     """Return a global as a kernel sees it. Raises NameError if Triton lets it see none."""
-    if isinstance(value, constexpr):
-        return value.value
-    if isinstance(value, Kernel | DType | FrozenModule) or getattr(value, "__module__", "") == LANGUAGE:
-        return value
+    if isinstance(value, constexpr) or type(value) is Kernel or _is_of_language(value):
+        return _constant(name, value)
     raise NameError(
         f"Cannot access global variable {name} from within @jit'ed function. Triton kernels can only access"
         " global variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`)."
