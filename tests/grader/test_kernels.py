@@ -596,13 +596,35 @@ class TestAttacks:
         given = [Device().array(NUMBERS, "x"), None, 4]
         assert "None" in repr(meet(code).call("double", None, given, {}))
 
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            "x.access('launch', 'kernel', [2], ['x', 'out'])",
+            "kernel[(3,)](x, out, 10, BLOCK=block)\n    x.access('load', 0, 0, np.arange(4), None)",
+            "copy.copy(x).access('load', 0, 0, np.arange(4), None)",
+        ],
+    )
+    def test_a_launcher_does_no_kernel_s_work(self, connect, asked):
+        made = DOUBLE[: DOUBLE.index("def double")]
+        code = f"{HEAD}import copy\nimport numpy as np\n{made}def double(x, out, block):\n    {asked}"
+        assert refused(connect(code)).endswith("RuntimeError: Only a kernel loads and stores.")
+
+    def test_an_array_is_used_in_its_own_call(self, connect):
+        stale = "    double.kept = getattr(double, 'kept', None) or out\n    kernel"
+        student = connect(
+            HEAD + DOUBLE.replace("    kernel", stale).replace("(x, out, x.", "(x, double.kept, x.")
+        )
+        run(student)
+        said = "RuntimeError: An array of an earlier call is used: each call has arrays of its own."
+        assert refused(student) == said
+
     def test_what_a_launcher_asks_without_a_kernel_is_refused(self, meet):
         code = (
             HEAD
             + "import numpy as np\n"
             + "def double(x, out, block):\n    return x.access('load', 0, 0, np.arange(4), None)"
         )
-        assert refused(meet(code)) == "Only a kernel loads and stores."
+        assert refused(meet(code)) == "RuntimeError: Only a kernel loads and stores."
 
     @pytest.mark.parametrize(
         "asked",
@@ -624,5 +646,17 @@ class TestAttacks:
         ],
     )
     def test_whatever_is_asked_of_the_device_is_an_answer_or_a_refusal(self, meet, asked):
-        code = HEAD + f"import numpy as np\ndef double(x, out, block):\n    return {asked}"
+        code = f"""
+import numpy as np
+import triton
+
+inner = triton.jit._launch.__globals__
+
+def double(x, out, block):
+    inner["_running"].append(inner["Launch"](None, ()))  # as if a kernel asked
+    try:
+        return {asked}
+    finally:
+        inner["_running"].pop()
+"""
         assert refused(meet(code))

@@ -196,12 +196,24 @@ class Executor:
             function = self._supplied(value.id)
             if value.array is None:
                 return function
-            return DeviceArray(value.array, function)
+            return DeviceArray(value.array, self._in_this_request(function))
         if type(value) in (list, tuple):
             return type(value)(self._resolve(item) for item in value)
         if type(value) is dict:
             return {key: self._resolve(item) for key, item in value.items()}
         return value
+
+    def _in_this_request(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that raises once another request has begun, since its number is then that of
+        another array."""
+        made = self._number
+
+        def in_this_request(*args: Any) -> Any:
+            if self._number != made:
+                raise RuntimeError("An array of an earlier call is used: each call has arrays of its own.")
+            return function(*args)
+
+        return in_this_request
 
     def _supplied(self, number: int) -> Callable[..., Any]:
         """Return a function of the grader as a submission gets it."""

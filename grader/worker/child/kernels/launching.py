@@ -59,10 +59,16 @@ class constexpr:  # Triton's name
 
 
 class DeviceArray(ArrayOutline):
-    """An array in the grader's memory, as a launcher gets it: it has a shape, and no numbers."""
+    """An array in the grader's memory, as a launcher gets it: it has a shape, and no numbers. It loads and
+    stores only while a kernel runs."""
 
     def __init__(self, outline: ArrayOutline, access: Callable[..., Any]) -> None:
-        super().__init__(outline.name, outline.type_name, outline.shape, outline.strides, access)
+        def of_kernels(*asked: Any) -> Any:
+            if not _running:
+                raise RuntimeError("Only a kernel loads and stores.")
+            return access(*asked)
+
+        super().__init__(outline.name, outline.type_name, outline.shape, outline.strides, of_kernels)
 
 
 class Pointer:
@@ -185,10 +191,9 @@ class Kernel:
         running = Launch(self, sizes)
         given = {name: self._given(running, name, value) for name, value in bound.arguments.items()}
         ask = arrays[0].access
-        order = ask("launch", self.__name__, list(sizes), [array.name for array in arrays])
         _running.append(running)
         try:
-            for program in order:
+            for program in ask("launch", self.__name__, list(sizes), [array.name for array in arrays]):
                 running.program = int(program)
                 with np.errstate(all="ignore"):
                     self.loaded()(**given)
