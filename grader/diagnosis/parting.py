@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -37,6 +37,10 @@ FACT = (
     " does not make it wrong."
 )
 MOVED = ", maybe in another order"
+APART = (
+    "{} have the right numbers, but of different programs: one of them is what another program should have."
+    " No step of the reference has what is computed of them here."
+)
 Key = tuple[int, int]  # the number of a site, and which of its executions in a case
 
 
@@ -76,13 +80,14 @@ def parting_place(
     right = CheckContext(
         own.oracle.kata, own.oracle, LocalStudent.from_source("reference", recording(reference)[0])
     )
+    are_programs = "import triton" in reference
     for check, failures in groups:
         cases = [failure.case for failure in failures]
         runs = [
             Run(_steps(check, own, case), _steps(check, right, case), _given(failure))
             for case, failure in zip(cases, failures, strict=True)
         ]
-        if place := _first_wrong(runs, sites):
+        if place := _first_wrong(runs, sites, are_programs=are_programs):
             return place
     return None
 
@@ -111,22 +116,27 @@ def _steps(check: Check, context: CheckContext, case: Case) -> list[Step]:
     return steps_of(context.student)
 
 
-def _first_wrong(runs: Sequence[Run], sites: Sequence[Site]) -> EditPlace | None:
+def _first_wrong(runs: Sequence[Run], sites: Sequence[Site], *, are_programs: bool) -> EditPlace | None:
     """Return the first place that computes wrong numbers from right ones. What differs by a factor or a term
-    of each row is wrong only if nothing else is."""
+    of each row is wrong only if nothing else is. With `are_programs`, calls are programs of a kernel."""
     longest = max(runs, key=lambda run: len(run.steps))
+    calls = _Known(longest) if are_programs else None
     steps, states = longest.steps, _states(runs)
     inputs = _inputs(steps, sites)
     for of_rows in (State.OPEN, State.WRONG):
         found = [states.get(key, State.OPEN) for key in _keys(steps)]
         known: list[State] = [of_rows if state is State.ROWS else state for state in found]
-        if place := _suspect(steps, known, inputs, sites):
+        if place := _suspect(steps, known, inputs, sites, calls):
             return place
     return None
 
 
 def _suspect(
-    steps: Sequence[Step], known: list[State], inputs: Sequence[set[int]], sites: Sequence[Site]
+    steps: Sequence[Step],
+    known: list[State],
+    inputs: Sequence[set[int]],
+    sites: Sequence[Site],
+    calls: _Known | None,
 ) -> EditPlace | None:
     """Return the first wrong step that reads right ones, if nothing right comes of it. What is computed of
     the arguments alone says little: another style begins in another way."""
@@ -154,6 +164,11 @@ def _suspect(
     right = [one for one in sorted(read[first]) if known[one] is not State.WRONG]
     named = [one for one in right if steps[one].frame == frame] or right
     said = {sites[steps[one].site].text: known[one] for one in named}
+    same = [one for one in named if known[one] is State.SAME and sites[steps[one].site].text]
+    if calls and (apart := calls.of_different_calls([steps[one].array for one in same])):
+        texts = dict.fromkeys(f"`{sites[steps[same[at]].site].text}`" for at in apart)
+        if len(texts) == len(apart):
+            return EditPlace(site.line, site.columns, "numbers", APART.format(listed([*texts])))
     return EditPlace(site.line, site.columns, "numbers", _fact(said))
 
 
@@ -234,10 +249,13 @@ class _Known:
 
     def __init__(self, run: Run) -> None:
         self._right: dict[int, dict[object, tuple[_Numbers, set[int]]]] = {}  # by size; once each, with sites
+        self._calls: dict[object, set[int]] = {}  # by array, and by site: in which it was
         for step in run.right:
             if step.array is not None:
                 alike = self._right.setdefault(step.array.size, {})
                 alike.setdefault(_key(step.array), (_Numbers(step.array), set()))[1].add(step.site)
+                self._calls.setdefault(_key(step.array), set()).add(step.frame)
+                self._calls.setdefault(step.site, set()).add(step.frame)
         self._given = [_Numbers(array) for array in run.given]
         self._states: dict[object, tuple[State, frozenset[int]]] = {}
 
@@ -248,6 +266,24 @@ class _Known:
         if key not in self._states:
             self._states[key] = self._state(_Numbers(array))
         return self._states[key]
+
+    def of_different_calls(self, arrays: Sequence[Array | None]) -> tuple[int, int] | None:
+        """Return the places of two arrays that the reference has in different calls alone, though one and the
+        same call computes such arrays; None if there are no two."""
+        found = [self._in_calls(array) for array in arrays if array is not None]
+        pairs = combinations(range(len(found)), 2) if len(found) == len(arrays) else ()
+        for one, other in pairs:
+            (has, could), (has_too, could_too) = found[one], found[other]
+            if has and has_too and not has & has_too and could & could_too:
+                return one, other
+        return None
+
+    def _in_calls(self, array: Array) -> tuple[set[int], set[int]]:
+        """Return the calls of the reference that have an array, and those that compute such arrays."""
+        own = _Numbers(array)
+        alike = [(one, sites) for one, sites in self._right.get(array.size, {}).values() if own.is_same(one)]
+        has = set[int]().union(*(self._calls[_key(one.given)] for one, _ in alike))
+        return has, set[int]().union(*(self._calls[site] for _, sites in alike for site in sites))
 
     def _state(self, own: _Numbers) -> tuple[State, frozenset[int]]:
         alike = self._right.get(own.array.size, {}).values()
@@ -275,7 +311,7 @@ class _Numbers:
     """An array, to be compared with others."""
 
     def __init__(self, array: Array) -> None:
-        self.array = array
+        self.array = self.given = array
         self.kind = array.dtype.kind if array.dtype.kind in "biuf" else ""
         if self.kind == "f":  # some hide by a number, and others by -inf
             self.array = np.where(array < HIDDEN, -np.inf, array)

@@ -182,3 +182,40 @@ def test_too_few_numbers_in_one_case_are_judged_by_the_others():
 @pytest.mark.parametrize("found", [results(1), results(3, x=np.arange(1.0, 6.0), y=np.arange(2.0, 7.0))])
 def test_one_case_and_cases_of_the_same_numbers_prove_nothing(found):
     assert place("scores = x * y", "weights = scores - 1", "return weights", found=found) is None
+
+
+class TestPrograms:
+    """What is right in one program of a kernel is wrong in another one."""
+
+    REFERENCE = """
+import numpy as np
+import triton
+
+def program(n, x, y):
+    secret, other = np.cos(x + n), np.sin(y + n)
+    return np.dot(secret, other)
+
+def f(x, y):
+    return [program(n, x, y) for n in range(3)]
+"""
+
+    def found(self, body, reference=REFERENCE):
+        helper = f"def program(n, x, y):\n    {body}\n"
+        return place("return [program(n, x, y) for n in range(3)]", before=helper, reference=reference)
+
+    def test_numbers_of_two_programs_are_said_to_be(self):
+        said = (
+            "`a` and `b` have the right numbers, but of different programs: one of them is what another"
+            " program should have. No step of the reference has what is computed of them here."
+        )
+        body = "a, b = np.cos(x + n), np.sin(y); return np.dot(a, b)"
+        assert self.found(body) == ("np.dot(a, b)", said)
+
+    def test_numbers_of_one_program_are_right(self):
+        body = "a, b = np.cos(x + n), np.sin(y + n); return np.sum(a + b)"
+        assert self.found(body) == ("a + b", f"`a` and `b` still have the right numbers. {UNPROVED}")
+
+    def test_calls_that_are_no_programs_are_not_compared(self):
+        body = "a, b = np.cos(x + n), np.sin(y); return np.dot(a, b)"
+        found = self.found(body, self.REFERENCE.replace("import triton", ""))
+        assert found == ("np.dot(a, b)", f"`a` and `b` still have the right numbers. {UNPROVED}")
