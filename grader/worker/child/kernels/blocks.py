@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -146,12 +147,17 @@ def as_block(value: Any, beside: DType | None = None) -> Block:
         return Block(np.bool_(value), INT1)
     if isinstance(value, int):
         own = INT32 if -(2**31) <= value < 2**31 else INT64
-        dtype = beside if beside is not None and beside.kind in "iuf" else own
-        return Block(dtype.rounded(np.asarray(value)), dtype)
+        return _number(str(value), beside if beside is not None and beside.kind in "iuf" else own)
     if isinstance(value, float):
-        dtype = beside if beside is not None and beside.kind == "f" else FLOAT32
-        return Block(dtype.rounded(np.asarray(value)), dtype)
+        return _number(value.hex(), beside if beside is not None and beside.kind == "f" else FLOAT32)
     raise KernelError(f"a value of type {type(value).__name__} is no block")
+
+
+@lru_cache(1024)
+def _number(text: str, dtype: DType) -> Block:
+    """Return a block of one number. Kernels use few numbers, and these often."""
+    value = int(text) if text.lstrip("-").isdigit() else float.fromhex(text)
+    return Block(dtype.rounded(np.asarray(value)), dtype)
 
 
 def common(one: DType, other: DType) -> DType:
@@ -197,6 +203,7 @@ def _beside(value: Any, other: Any) -> Block:
     return as_block(value, dtype)
 
 
+@lru_cache(1024)
 def shape_of(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape to which two shapes are broadcast. Raises KernelError."""
     if not one or not other:

@@ -121,8 +121,11 @@ def _lanes(pointer: Any, mask: Any, what: str) -> tuple[Block, Any]:
     if chosen.dtype is not INT1:
         raise KernelError(f"Mask argument must be of type int1, and {chosen.dtype} is none")
     shape = shape_of(pointer.shape, chosen.shape)
-    at = Block(np.broadcast_to(pointer.at.data, shape).copy(), INT64)
-    return at, np.broadcast_to(chosen.data, shape).copy()
+    at, mask = (
+        one.data if one.shape == shape else np.broadcast_to(one.data, shape).copy()
+        for one in (pointer.at, chosen)
+    )
+    return Block(at, INT64), mask
 
 
 def _line() -> int:
@@ -365,8 +368,9 @@ def _range(*given: Any, **_: Any) -> Iterator[Any]:
     from before the loop changes its dtype or its shape inside."""
     ends = [int(as_block(end).data) for end in given]
     kernel = sys._getframe(1)
+    before = _types(kernel.f_locals)
     for number in range(*ends):
-        before, block = _types(kernel.f_locals), Block(np.int32(number), INT32)
+        block = Block(np.int32(number), INT32)
         yield block
         after = _types({name: value for name, value in kernel.f_locals.items() if value is not block})
         for name in before.keys() & after.keys():
@@ -375,6 +379,7 @@ def _range(*given: Any, **_: Any) -> Iterator[Any]:
                     f"Loop-carried variable {name} has initial type {_typed(before[name])} but is re-assigned"
                     f" to {_typed(after[name])} in loop! Please make sure that the type stays consistent."
                 )
+        before = after
 
 
 def _types(variables: Mapping[str, Any]) -> dict[str, tuple[str, str, tuple[int, ...]]]:
@@ -384,7 +389,7 @@ def _types(variables: Mapping[str, Any]) -> dict[str, tuple[str, str, tuple[int,
         if isinstance(value, Pointer):
             found[name] = "pointer to ", value.array.type_name, value.shape
         elif isinstance(value, Block | bool | int | float):
-            block = as_block(value)
+            block = value if isinstance(value, Block) else as_block(value)
             found[name] = "", block.dtype.name, block.shape
     return found
 
