@@ -1,6 +1,6 @@
 """What a report says of first answers, written from the statements alone, with one to three mistakes at once.
 
-    python benchmarks/first_answers.py [--single | --blind | --kernels | --later-kernels] [--reports] [KATA ...]
+    python benchmarks/first_answers.py [SET] [--reports] [KATA ...]
 
 The answers are in `benchmarks/first_answers/KATA.txt`; with `--single`, those to other katas with one mistake
 each, in `benchmarks/single_mistakes`; with `--blind`, later ones to most katas, in
