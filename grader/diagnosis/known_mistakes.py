@@ -433,6 +433,8 @@ def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
     """Return the less precise dtype of the two answers, but not less precise than the arguments if the dtypes
     differ: a mistake that loses digits does not explain an answer that has them. Where both answers are
     float64 and no argument is, the digits beyond those of the arguments say only where the code widens."""
+    if given is None and epsilon_of(mine) > epsilon_of(theirs):
+        return theirs
     coarser = max(theirs, mine, key=epsilon_of)
     is_widened = {theirs, mine} <= FLOAT64 and given not in FLOAT64
     if given and (is_widened or (theirs != mine and epsilon_of(coarser) > epsilon_of(given))):

@@ -149,12 +149,16 @@ class Naming:
     def _is_certain(self, check: FailedCheck) -> bool:
         return check.name in self.found and self.found[check.name].certain
 
-    def _unexplained(self, mistake: KnownMistake) -> tuple[FailedCheck, Case] | None:
-        """Return the smallest failing case that a mistake does not answer like the submission."""
+    def _unexplained(self, mistake: KnownMistake) -> list[tuple[FailedCheck, Case]]:
+        """Return, for each check that has one, the smallest failing case that a mistake does not answer like
+        the submission; small ones first."""
         one = self._judged(mistake)
-        cases = ((check, case) for check in self._due for case in check.smallest_first)
-        left = (pair for pair in cases if not one.agrees_on(*pair))
-        return min(left, key=lambda pair: pair[1].weight, default=None)
+        cases = [
+            next((c for c in check.smallest_first if not one.agrees_on(check, c)), None)
+            for check in self._due
+        ]
+        left = [(check, case) for check, case in zip(self._due, cases, strict=True) if case is not None]
+        return sorted(left, key=lambda pair: pair[1].weight)
 
     def _judged(self, mistake: KnownMistake) -> CandidateMistake:
         return CandidateMistake(mistake, self._results, self._failed)

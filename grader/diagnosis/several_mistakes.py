@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, count, islice
+from itertools import combinations, count, islice, product
 from typing import Any
 
 from grader.answer_keys.answers import Case
@@ -39,13 +39,14 @@ class Joined:
 
 class SeveralMistakes:
     """The search among the mistakes of one kata for several that explain one submission. `unexplained`
-    returns the smallest failing case that a mistake does not answer like the submission, by whole checks."""
+    returns, for each check, the smallest failing case that a mistake does not answer like the submission, by
+    whole checks."""
 
     def __init__(
         self,
         mistakes: Sequence[KnownMistake],
         due: Sequence[FailedCheck],
-        unexplained: Callable[[KnownMistake], Probe | None],
+        unexplained: Callable[[KnownMistake], list[Probe]],
     ) -> None:
         self._mistakes = sorted(mistakes, key=lambda one: one.likeliness)
         self._probes, self._unexplained = _probes(due), unexplained
@@ -85,13 +86,14 @@ class SeveralMistakes:
             yield from self._with_others(heapq.heappop(self._waiting)[-1])
 
     def _pairs(self) -> Iterator[tuple[KnownMistake, ...]]:
-        """Yield the pairs of mistakes that change the first probe, and do not answer it like the
-        submission."""
+        """Yield the pairs of mistakes that change the first probe, and do not answer it like the submission;
+        then those of which one does, since the other may show beside it alone."""
         first = self._probes[0]
         changing = [m for m in self._mistakes if _changes(m, first) and not _answers(m, first)]
-        every = combinations(enumerate(changing), 2)
-        for (_, one), (_, other) in sorted(every, key=lambda pair: pair[0][0] + pair[1][0]):
-            yield one, other
+        others = [m for m in self._mistakes if not _changes(m, first)]
+        for every in (combinations(enumerate(changing), 2), product(enumerate(changing), enumerate(others))):
+            for (_, one), (_, other) in sorted(every, key=lambda pair: pair[0][0] + pair[1][0]):
+                yield one, other
 
     def _with_others(self, base: Joined, skipped: int = 0) -> Iterator[list[Joined]]:
         """Yield what answers all probes among the joints of `base` and one more mistake. What changes the
@@ -103,10 +105,13 @@ class SeveralMistakes:
         if left is None and skipped:
             return
         if left is None:
-            left = self._unexplained(base.whole)
-            if left is None:
-                return  # it fails more than the submission, and nothing else
-            self._probes.append(left)
+            known = {(id(check), case.index) for check, case in self._probes}
+            unexplained = self._unexplained(base.whole)  # none if all that it does is to fail more
+            new = [probe for probe in unexplained if (id(probe[0]), probe[1].index) not in known]
+            self._probes += new
+            for number in range(len(new)):
+                yield from self._with_others(base, number)
+            return
         others = [one for one in self._mistakes if one not in base.parts]
         others.sort(key=lambda one: not _changes(one, left))
         yield from self._complete((join((*base.parts, one), base.whole) for one in others), left)

@@ -103,6 +103,16 @@ def test_the_digits_of_float64_do_not_tell_two_answers_to_float32_apart():
     assert not compared("", 1.0, 1.01, dtype="float32")
 
 
+def test_a_mistake_that_loses_digits_does_not_explain_an_answer_to_whole_numbers_that_has_them():
+    exact = np.array([0.1, 0.7, 0.3])
+    for answers, same in (
+        ((exact, exact.astype("float32")), False),
+        ((exact.astype("float32"), exact), True),
+    ):
+        one, other = (failure_of(3, Call("f", [3], {}, answer)) for answer in answers)
+        assert ComparedFailure(one).matches(record(other)) == same
+
+
 def failure_of(given, *calls):
     difference = Difference("value", lambda: ("1", "2"), "[0]")
     return Failure(Case(0, {"x": given}), "failed", "", difference, list(calls))

@@ -203,10 +203,33 @@ def failed_check(answers, counted=()):
 def test_a_third_mistake_is_joined_before_the_pairs_that_explain_nothing():
     needed = [Changing(str(case), {case: 1.0}) for case in range(3)]
     others = [Changing(f"other {n}", {0: n / 7, 1: n / 7, 2: n / 7}) for n in range(2, 42)]
-    search = SeveralMistakes([*others, *needed], [failed_check([1.0, 1.0, 1.0])], lambda _: None)
+    search = SeveralMistakes([*others, *needed], [failed_check([1.0, 1.0, 1.0])], lambda _: [])
     first = next(search.found())[0]
     assert {one.id for one in first.parts} == {"0", "1", "2"}
     assert search._asked < 7 * len(others)  # there are 780 pairs of the others
+
+
+def test_a_mistake_that_shows_beside_another_one_alone_is_joined_with_it():
+    class Hidden(Changing):
+        def with_another(self, other):
+            return Changing("both", {0: 3.0}) if other.id == "hidden" else None
+
+    one, hidden = Hidden("one", {0: 1.0}), Changing("hidden", {})
+    search = SeveralMistakes([hidden, one], [failed_check([3.0])], lambda _: [])
+    assert {part.id for part in next(search.found())[0].parts} == {"one", "hidden"}
+
+
+def test_a_mistake_is_joined_with_what_any_unexplained_check_shows():
+    needed = [Changing(name, {case: 1.0}) for case, name in enumerate(("one", "other", "third"))]
+    checks = [failed_check([1.0]), *(failed_check([1.0, 1.0, 1.0]) for _ in range(2))]
+    left = [(check, check.smallest_first[case]) for case, check in enumerate(checks)][1:]
+
+    def unexplained(mistake):
+        return [(check, case) for check, case in left if not check.agrees(mistake, case)]
+
+    search = SeveralMistakes([needed[2], *needed[:2]], checks[:1], unexplained)
+    found = [joined for several in search.found() for joined in several]
+    assert {"one", "other", "third"} in [{part.id for part in joined.parts} for joined in found]
 
 
 def test_what_a_case_of_counted_work_shows_is_asked_only_where_no_other_case_fails():
@@ -220,7 +243,7 @@ def test_what_a_case_of_counted_work_shows_is_asked_only_where_no_other_case_fai
     mistakes = [Asked("one", {0: 1.0, 1: 1.0})]
     for counted, expected in [([0], {1}), ([0, 1], {0, 1})]:
         asked.clear()
-        search = SeveralMistakes(mistakes, [failed_check([1.0, 1.0], counted)], lambda _: None)
+        search = SeveralMistakes(mistakes, [failed_check([1.0, 1.0], counted)], lambda _: [])
         assert [one.id for one in search.likely] == ["one"]
         assert set(asked) == expected
 
