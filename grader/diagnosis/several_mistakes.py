@@ -73,9 +73,9 @@ class SeveralMistakes:
         for one in self._singles:
             yield from self._with_others(one)
         yield from self._with_a_third()
-        if self._probes:
-            yield from self._complete(map(join, self._pairs()), self._probes[0])
-        yield from self._with_a_third()
+        for pairs in self._pairs():
+            yield from self._complete(map(join, pairs), self._probes[0])
+            yield from self._with_a_third()
         for skipped in range(1, MOST_PROBES):
             for one in self._singles:
                 yield from self._with_others(one, skipped)
@@ -85,15 +85,17 @@ class SeveralMistakes:
         while self._waiting and self._asked < MOST_ASKED:
             yield from self._with_others(heapq.heappop(self._waiting)[-1])
 
-    def _pairs(self) -> Iterator[tuple[KnownMistake, ...]]:
+    def _pairs(self) -> Iterator[list[tuple[KnownMistake, KnownMistake]]]:
         """Yield the pairs of mistakes that change the first probe, and do not answer it like the submission;
-        then those of which one does, since the other may show beside it alone."""
+        then those of which one does, since the other may show beside it alone. Likely pairs come first."""
+        if not self._probes:
+            return
         first = self._probes[0]
         changing = [m for m in self._mistakes if _changes(m, first) and not _answers(m, first)]
         others = [m for m in self._mistakes if not _changes(m, first)]
         for every in (combinations(enumerate(changing), 2), product(enumerate(changing), enumerate(others))):
-            for (_, one), (_, other) in sorted(every, key=lambda pair: pair[0][0] + pair[1][0]):
-                yield one, other
+            ranked = sorted(every, key=lambda pair: pair[0][0] + pair[1][0])
+            yield [(one, other) for (_, one), (_, other) in ranked]
 
     def _with_others(self, base: Joined, skipped: int = 0) -> Iterator[list[Joined]]:
         """Yield what answers all probes among the joints of `base` and one more mistake. What changes the
@@ -109,9 +111,9 @@ class SeveralMistakes:
             unexplained = self._unexplained(base.whole)  # none if all that it does is to fail more
             new = [probe for probe in unexplained if (id(probe[0]), probe[1].index) not in known]
             self._probes += new
-            for number in range(len(new)):
-                yield from self._with_others(base, number)
-            return
+            left = next(iter(new), None)
+            if left is None:
+                return
         others = [one for one in self._mistakes if one not in base.parts]
         others.sort(key=lambda one: not _changes(one, left))
         yield from self._complete((join((*base.parts, one), base.whole) for one in others), left)
