@@ -21,7 +21,7 @@ from dojo_page.protocol import Answer, Problem, Request
 from dojo_page.questions import fields_of, with_answer
 from dojo_page.statement import rendered
 from dojo_puzzle.offer import shown_puzzle
-from dojo_puzzle.puzzle import opening
+from dojo_puzzle.puzzle import NoPuzzle, opening
 from dojo_review.schedule import calendar
 from dojo_show.demonstration import open_demonstration, speech_in
 from dojo_show.speech import MOST_CHARACTERS, SECTION
@@ -249,7 +249,10 @@ class Desk:
 
     def puzzle(self, request: protocol.ShowPuzzle) -> Answer:
         """Return the lines of a kata's puzzle, and remember that they were shown."""
-        puzzle = shown_puzzle(self.course, self.course.kata_info(request.kata))
+        try:
+            puzzle = shown_puzzle(self.course, self.course.kata_info(request.kata))
+        except NoPuzzle as none:
+            return Problem(none.reason)
         lines = tuple(protocol.PuzzleLine(letter, line.text) for letter, line in puzzle.lines.items())
         return protocol.Puzzle(puzzle.kata, opening(puzzle), "\n".join(puzzle.head), lines)
 

@@ -17,8 +17,7 @@ def puzzle_of(course: Course, info: KataInfo) -> Puzzle:
     if reason := _reason_of_course(course, info):
         raise NoPuzzle(reason)
     puzzle = make(course, info, known.puzzle or known.mistakes)
-    if reason := _reason_of_time(course, info, known):
-        raise NoPuzzle(reason)
+    _require_time(course, info, known)
     return puzzle
 
 
@@ -43,22 +42,23 @@ def _reason_of_course(course: Course, info: KataInfo) -> str:
     """Return why the course shows no puzzle of a kata; "" if it may. A student's copy has none, whatever
     solutions lie in it, and neither has a wheel: what they hold is shown after a pass."""
     if not course.syllabus.puzzles:
-        return f"This course has no puzzles: {SYLLABUS_FILE.as_posix()} says puzzles = false."
+        return f"This course has no puzzles: {SYLLABUS_FILE.as_posix()} says puzzles = false"
     if is_release(course.root) or (info.kind.is_code and not course.solution(info, "reference").is_file()):
-        return f"There is no puzzle of {info.name} here: this course keeps its solutions to itself."
+        return f"There is no puzzle of {info.name} here: this course keeps its solutions to itself"
     return ""
 
 
-def _reason_of_time(course: Course, info: KataInfo, known: KataState) -> str:
-    """Return why it is too early or too late for a puzzle; "" if it is time."""
+def _require_time(course: Course, info: KataInfo, known: KataState) -> None:
+    """Raise NoPuzzle if it is too early or too late for a puzzle."""
     if known.has_passed:
-        return f"{info.name} has passed. Its reference:  grade solution {info.name}"
+        raise NoPuzzle(
+            f"{info.name} has passed, so its reference can be shown", f"grade solution {info.name}"
+        )
     if known.most_hints < len(info.hints):
-        return f"A puzzle comes after the last hint:  grade hint {info.name}"
+        raise NoPuzzle("A puzzle comes after the last hint", f"grade hint {info.name}")
     if not known.failed_after_hint and not _failed_since(known):
         file = from_here(course.stub(info))
-        return f"A puzzle comes after a try of your own: change {file}, then  grade {info.name}"
-    return ""
+        raise NoPuzzle(f"A puzzle comes after a try of your own in {file}", f"grade {info.name}")
 
 
 def _failed_since(known: KataState) -> bool:

@@ -19,7 +19,12 @@ MOST_MORE = 8  # characters that a wrong line has more than the right one, if po
 
 
 class NoPuzzle(CourseError):
-    """A kata has no puzzle; the message is a sentence that says why."""
+    """A kata has no puzzle now. The message says why, with the command that helps in a terminal; `reason` is
+    the sentence without a command, for a page."""
+
+    def __init__(self, reason: str, command: str = "") -> None:
+        super().__init__(f"{reason}:  {command}" if command else f"{reason}.")
+        self.reason = f"{reason}."
 
 
 @dataclass(frozen=True)
@@ -70,15 +75,15 @@ def make(course: Course, info: KataInfo, made: list[str] | None = None) -> Puzzl
     """Return the puzzle of a kata. Its wrong lines are first those of the mistakes in `made`, the last of
     them first. Raises NoPuzzle."""
     if reason := _reason_of_kind(info):
-        raise NoPuzzle(f"{info.name} has no puzzle: {reason}.")
+        raise NoPuzzle(f"{info.name} has no puzzle: {reason}")
     source = read(course.solution(info, "reference"))
     try:
         function = cut(source, info.entry_points[0])
     except LookupError:
-        raise NoPuzzle(f"{info.name} has no puzzle: its solution is not one function.") from None
+        raise NoPuzzle(f"{info.name} has no puzzle: its solution is not one function") from None
     wrong = chosen(wrong_lines(course, info, source, function), info.name, made or [])
     if reason := _reason_of_lines(function, wrong):
-        raise NoPuzzle(f"{info.name} has no puzzle: {reason}.")
+        raise NoPuzzle(f"{info.name} has no puzzle: {reason}")
     return _shuffled(info.name, function, wrong)
 
 

@@ -14,7 +14,7 @@ def table(course: Course) -> str:
         try:
             puzzles.setdefault(str(len(make(course, info).lines)), []).append(info.name)
         except NoPuzzle as none:
-            reason = str(none).removeprefix(f"{info.name} has no puzzle: ").removesuffix(".")
+            reason = none.reason.removeprefix(f"{info.name} has no puzzle: ").removesuffix(".")
             others.setdefault(reason, []).append(info.name)
     sizes = _rows({size: puzzles[size] for size in sorted(puzzles, key=int)})
     head = ["| lines to move | katas |", "|---:|---|"]

@@ -11,9 +11,11 @@ export function PuzzleView({ app, name }) {
   const right = useSignal(0); // how many of them, from the top
   const opening = useSignal("Opening the puzzle …");
   const told = useSignal("");
+  const isKnown = app.course.value.katas.some((one) => one.name === name);
   app.title(`Puzzle: ${name}`);
 
   useEffect(() => {
+    if (!isKnown) return (opening.value = "No kata has this name.");
     app.judge.ask({ kind: "puzzle", kata: name }).then((answer) => {
       if (answer.kind !== "puzzle") return (opening.value = whyNot(answer));
       puzzle.value = answer;
@@ -85,7 +87,7 @@ export function PuzzleView({ app, name }) {
         <p class="outcome" aria-live="polite">${worded(told.value)}</p>
       </section>
     </div>`}
-    <p><a href="#/kata/${name}">To the kata</a></p>
+    <p><a href="#/${isKnown ? `kata/${name}` : ""}">To the ${isKnown ? "kata" : "path"}</a></p>
   </main>`;
 }
 

@@ -157,7 +157,7 @@ def test_a_kata_opens_with_its_statement_its_file_and_its_neighbours(desk, file)
     told = last(connection(desk), protocol.Open("double"))
     assert told["text"] == file.read_text()
     assert told["digest"] == sha256(file.read_bytes()).hexdigest()
-    assert "<h1>" in told["statement"]
+    assert "<h2>" in told["statement"]
     assert (told["is_begun"], told["problem"], told["entry_point"]) == (False, "", "double")
     names = [*desk.course.katas]
     at = names.index("double")
@@ -384,7 +384,7 @@ def test_before_its_time_there_is_no_puzzle(puzzled):
     told = last(connection(puzzled), protocol.ShowPuzzle("top_p"))
     assert (told["kind"], told["text"]) == (
         "problem",
-        "A puzzle comes after the last hint:  grade hint top_p",
+        "A puzzle comes after the last hint.",
     )
 
 

@@ -107,13 +107,13 @@ def test_before_the_last_hint_there_is_none(course):
 
 def test_without_a_try_of_ones_own_there_is_none(course):
     told = closed(course, helped=3, hints=3)
-    assert told.startswith("A puzzle comes after a try of your own: change ")
-    assert told.endswith("/attention/softmax.py, then grade softmax")
+    assert told.startswith("A puzzle comes after a try of your own in ")
+    assert told.endswith("/attention/softmax.py: grade softmax")
 
 
 def test_after_a_pass_there_is_none(tried):
     told = closed(tried, passed=True)
-    assert told == "softmax has passed. Its reference: grade solution softmax"
+    assert told == "softmax has passed, so its reference can be shown: grade solution softmax"
 
 
 @pytest.mark.parametrize(
