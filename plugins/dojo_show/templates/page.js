@@ -22,14 +22,13 @@ const shown = value => !finite(value) ? String(value) : Math.abs(value) >= 1000 
 const digits = rows => Math.max(0, ...rows.flat(3).filter(finite).map(value => (shown(value).split(".")[1] || "").length));
 const aligned = (value, places) => finite(value) && Math.abs(value) < 1000 ? value.toFixed(places).replace("-", "−") : shown(value);
 const percent = value => (100 * value).toFixed(value < .1 ? 1 : 0) + " %";
-const commands = katas => katas.map(kata => "grade " + kata).join(", ");
 
 // Whose something is: nothing is said about what is the student's.
 function told(part) {
   if (part.source === "fails") return "yours, fails: " + part.katas.join(", ");
   if (!isHatched(part)) return "";
   if (part.note) return (part.katas.length ? part.katas.join(", ") + ": " : "") + part.note;
-  return part.katas.length ? "not yours yet: " + commands(part.katas) : "a value before it is missing";
+  return part.katas.length ? "not yours yet: " + part.katas.join(", ") : "a value before it is missing";
 }
 const isHatched = part => part.source === "recorded" || part.source === "missing";
 function badge(parent, part) {

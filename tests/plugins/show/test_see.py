@@ -412,7 +412,7 @@ def test_a_file_that_does_not_pass_is_offered_and_used_on_demand(exercises):
     remember(Course(ROOT, folder), "causal_mask", "failed")
     arguments = ["--see", "--text", "--course", str(ROOT), "--exercises", str(folder)]
     offered = CliRunner().invoke(command, [*arguments, "overview"]).stdout
-    assert "Not passing yet: causal_mask. `grade see --mine`" in " ".join(offered.split())
+    assert "Not passing yet: causal_mask. In a terminal, `grade see --mine`" in " ".join(offered.split())
     followed = CliRunner().invoke(command, [*arguments, "--mine", "attention"]).stdout
     assert "3  causal_mask(3)   yours, fails: causal_mask" in followed
 

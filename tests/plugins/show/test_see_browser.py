@@ -285,7 +285,7 @@ def test_the_losses_are_drawn_and_can_be_heard(visit):
     assert len(section.find_elements(By.CSS_SELECTOR, "path.curve")) == 3
     heard = section.find_element(By.TAG_NAME, "svg").get_attribute("aria-label")
     assert heard.startswith("the loss over the steps: softmax_cross_entropy_backward 2.135,")
-    assert "not yours yet: grade softmax_cross_entropy_backward" in section.text
+    assert "not yours yet: softmax_cross_entropy_backward" in section.text
 
 
 def test_the_sliders_show_what_the_filters_keep(visit):
