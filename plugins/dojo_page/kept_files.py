@@ -19,6 +19,7 @@ from grader.course.state import STATE_FILE, STATE_FOLDER, STATE_VERSION, CourseS
 from grader.course.stubs import BEST_COPIES, REPLACED_COPIES, STUB_COPIES
 from grader.errors import CourseError
 from grader.texts.bounds import first_names
+from grader.texts.escaping import one_line
 from grader.texts.phrases import counted
 
 EXERCISES = "exercises"
@@ -97,8 +98,8 @@ class KeptFiles:
         katas = sum(parts[0] == EXERCISES for parts in files)
         told = f"Brought in: {counted(katas, 'kata')}{', and what is remembered' if state else ''}."
         if brought.left_out:
-            told += f" Left out, since the course does not have them: {first_names(brought.left_out[:3])}"
-            told += "." if len(brought.left_out) <= 3 else f", and {len(brought.left_out) - 3} more."
+            names = first_names([one_line(name) for name in brought.left_out])
+            told += f" Left out, since the course does not have them: {names}."
         return told
 
     def _brought(self, data: bytes) -> Brought:

@@ -20,7 +20,7 @@ CALLOUT = "<p><strong>What goes wrong:</strong>"
 
 def rendered(text: str) -> str:
     """Return a statement as HTML: shapes stand out, formulas are set, and an example is drawn below it."""
-    markdown = to_markdown(text[:LONGEST_STATEMENT]).removeprefix("#")
+    markdown = to_markdown(text[:LONGEST_STATEMENT])
     parts = CODE.split(MARKDOWN.render(markdown))
     blocks = iter(FENCED.findall(markdown))
     for at, part in enumerate(parts):

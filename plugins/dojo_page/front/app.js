@@ -98,7 +98,7 @@ function Page() {
     scrollTo(0, 0);
   }, [view, name, Boolean(course)]);
   if (!course) {
-    return html`<main id="first" class="path" tabindex="-1"><h1>Decoder Dojo</h1><p role="status">${app.trouble.value || judge.progress.value || (judge.state.value === "lost" ? "The page has no server. If it was ended or started again, open the address that the terminal prints now." : "Opening the course …")}</p></main>`;
+    return html`<main id="first" class="path" tabindex="-1"><h1>Decoder Dojo</h1><p role="status">${app.trouble.value || judge.progress.value || (judge.state.value === "lost" ? `${judge.lost.title}. ${judge.lost.advice}` : "Opening the course …")}</p></main>`;
   }
   const View = VIEWS[view] ?? Nowhere;
   return html`
@@ -131,7 +131,7 @@ function Top({ view, course }) {
       ${can("see") && link("see", "See")} ${can("speak") && link("speak", "Speak")}
       ${course.due.length > 0 && can("review") && link("review", "Review")}
       <span class="room"></span>
-      ${judge.state.value === "lost" && html`<span class="lost-sign" role="status">no server</span>`}
+      ${judge.state.value === "lost" && html`<span class="lost-sign" role="status">${judge.lost.sign}</span>`}
       ${can("zip") && html`<button type="button" class="plain" onClick=${() => (app.isFilesOpen.value = true)}>Files</button>`}
       <${Colours} />
       <button type="button" class="plain keys-button" onClick=${showKeys}>? keys</button>

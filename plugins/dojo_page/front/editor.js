@@ -4,7 +4,7 @@ import {
   defaultKeymap, drawSelection, EditorState, EditorView, foldEffect, foldGutter, foldKeymap, HighlightStyle, highlightActiveLine,
   highlightActiveLineGutter, highlightSelectionMatches, highlightSpecialChars, history, historyKeymap, hoverTooltip,
   indentOnInput, indentUnit, indentWithTab, isolateHistory, keymap, lineNumbers, Prec, python, rectangularSelection,
-  scrollPastEnd, searchKeymap, StateEffect, StateField, syntaxHighlighting, tags,
+  searchKeymap, StateEffect, StateField, syntaxHighlighting, tags,
 } from "./vendor/vendor.js";
 import { hanging, tell } from "./parts.js";
 
@@ -123,7 +123,7 @@ export function makeEditor(parent, { text, label, onText = () => {}, keys = [] }
       lineNumbers(), highlightActiveLineGutter(), highlightSpecialChars(), history({ minDepth: 1000 }), foldGutter(),
       drawSelection(), EditorState.allowMultipleSelections.of(true), indentOnInput(), syntaxHighlighting(highlighting),
       bracketMatching(), closeBrackets(), autocompletion(), rectangularSelection(), highlightActiveLine(),
-      highlightSelectionMatches(), indentUnit.of("    "), EditorState.tabSize.of(4), python(), folding, scrollPastEnd(),
+      highlightSelectionMatches(), indentUnit.of("    "), EditorState.tabSize.of(4), python(), folding,
       marksField, explained, tabbing, refusing, wrapping.of(wrapped()),
       EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", autocapitalize: "off" }),
       EditorView.updateListener.of((update) => update.docChanged && onText(update.state.doc.toString())),

@@ -2,6 +2,8 @@
 import { html, useRef, useSignal } from "./vendor/vendor.js";
 import { Dialog } from "./parts.js";
 
+const MOST = 32; // MiB of a zip, as in kept_files.py
+
 export function FilesDialog({ app }) {
   const told = useSignal("");
   const input = useRef(null);
@@ -23,6 +25,8 @@ export function FilesDialog({ app }) {
   const bringIn = async () => {
     const [file] = input.current.files;
     if (!file) return;
+    const size = Math.ceil(file.size / (1 << 20));
+    if (size > MOST) return (told.value = `This is no zip of a course's files: it has ${size} MiB, and ${MOST} are the most.`);
     told.value = "";
     const bytes = new Uint8Array(await file.arrayBuffer());
     let text = "";

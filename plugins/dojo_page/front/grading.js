@@ -43,7 +43,7 @@ export class Grading {
   async save() {
     clearTimeout(this.pause);
     const isSaved = await this.file.save();
-    this.say(isSaved ? "Saved." : this.judge.state.value === "open" ? "Not saved." : "Not saved: the page has lost its server.");
+    this.say(isSaved ? "Saved." : this.judge.state.value === "open" ? "Not saved." : `Not saved: ${this.judge.lost.sign}.`);
     return isSaved;
   }
 

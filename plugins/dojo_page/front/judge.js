@@ -7,6 +7,7 @@
  *   that is lost on its way ends with `{kind: "dropped", problem: "", last: true, is_lost: true}`. It never rejects.
  * @property {(push: object) => void} onPush   Set by the page: gets what comes without having been asked for (`id` 0).
  * @property {{value: "loading" | "open" | "lost"}} state   A signal. What is asked while it is not "open" is lost.
+ * @property {{sign: string, title: string, advice: string}} lost   What is said while it is "lost", and what helps.
  * @property {{value: string}} progress   A signal: what is being loaded, in words; empty if nothing is.
  */
 

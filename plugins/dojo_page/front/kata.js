@@ -136,6 +136,7 @@ function OpenKata({ app, info, opened, early }) {
     lost.value = null;
   };
   return html`<main id="main" class="kata ${work.isCode ? "" : "of-questions"}" data-tab=${tab.value} data-panel=${tools.panel.value} ref=${panes} tabindex="-1">
+    <h1 class="unseen">${info.name}</h1>
     <${Tabs} tab=${tab} grading=${grading} />
     <${Statement} info=${info} opened=${opened} />
     <${Divider} panes=${panes} />
@@ -326,8 +327,8 @@ function Lost({ app, work, other, putIn, close }) {
   const isShown = other !== null || isLate;
   if (!isShown) return null;
   return html`<div id="lost" class="note" role="alertdialog" aria-labelledby="lost-why">
-    <h2 id="lost-why">${other === null ? "The page has lost its server" : "This tab had another text"}</h2>
-    ${other === null && html`<p>If it was ended or started again, open the address that the terminal prints now. Otherwise wait: this tab connects by itself.</p>`}
+    <h2 id="lost-why">${other === null ? app.judge.lost.title : "This tab had another text"}</h2>
+    ${other === null && html`<p>${app.judge.lost.advice}</p>`}
     <p>What you typed last may not be in the file. Your text:</p>
     <textarea readonly rows="12" aria-label="Your text" ref=${area} value=${other ?? text}></textarea>
     <button type="button" class="first" onClick=${copy}>Copy it</button>

@@ -1,12 +1,20 @@
 // Small parts that several views use.
-import { html, signal, useEffect, useLayoutEffect, useRef } from "./vendor/vendor.js";
+import { html, render, signal, useEffect, useLayoutEffect, useRef } from "./vendor/vendor.js";
 import { colours } from "./store.js";
+
+/** Let each line of a text go on below its own indentation. */
+function listed(pre) {
+  const text = pre.textContent.replace(/\n$/, "");
+  pre.replaceChildren();
+  render(html`<${Code} text=${text} />`, pre);
+}
 
 /** Show HTML that a judge has made by its templates, which escape every value. */
 export function Made({ of, tag = "div", ...rest }) {
   const box = useRef(null);
   useLayoutEffect(() => {
     box.current.innerHTML = of ?? "";
+    for (const one of box.current.querySelectorAll("pre:not(:has(*))")) listed(one);
     for (const one of box.current.querySelectorAll("pre, .wide, figure")) {
       if (one.scrollWidth > one.clientWidth) one.tabIndex = 0; // so that the keyboard can scroll it
     }

@@ -41,7 +41,6 @@ export function PathView({ app }) {
       <button type="button" onClick=${() => app.goTo("review")}>Review</button>
     </section>`}
     ${course.trouble && html`<p class="note">${course.trouble}</p>`}
-    ${course.judge === "browser" && html`<p class="note">Your code is judged in this browser, and stays in it. It counts for no class.</p>`}
     <div class="tools">
       ${following && html`<button type="button" class="first" onClick=${goOn}>${begun ? "Go on" : "Begin"}: ${following}</button>`}
       <input id="search" type="search" placeholder="Search by any of its names" aria-label="Search the katas" maxlength="100"

@@ -7,6 +7,7 @@ import { VERSION } from "./socket.js";
 const LIMITS = { grade: 10, try: 10, review: 10, mend: 10, see: 120, speak: 120 };
 const LATER = 3000; // milliseconds until the second worker begins: the first one has something to judge
 const SILENT = 1; // seconds after which a worker does not hear that it is to stop
+const WORDS = { sign: "Python has ended", title: "Python has ended in this tab", advice: "Load the page again; what you typed is kept." };
 const LOST = { kind: "dropped", problem: "", last: true, is_lost: true };
 const STOPPED = "Stopped: your code did not end.";
 const BROKEN = "Python cannot be started in this browser: ";
@@ -15,7 +16,7 @@ const BROKEN = "Python cannot be started in this browser: ";
 export function connect() {
   const state = signal("loading");
   const progress = signal("Loading Python …");
-  const judge = { ask, onPush: () => {}, state, progress };
+  const judge = { ask, onPush: () => {}, state, lost: WORDS, progress };
   const asked = new Map(); // by id: the request, and what gets its answers
   const open = new Map(); // by kata: the request that opened it
   let number = 0;

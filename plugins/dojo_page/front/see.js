@@ -22,6 +22,7 @@ export function SeeView({ app }) {
     return () => (isGone = true);
   }, []);
   return html`<main id="main" class="see" tabindex="-1">
-    ${shown ? html`<${Frame} page=${shown} title="Your functions at work" />` : html`<h1 class="unseen">See</h1><p class="loading" role="status">${told}</p>`}
+    <h1 class="unseen">See</h1>
+    ${shown ? html`<${Frame} page=${shown} title="Your functions at work" />` : html`<p class="loading" role="status">${told}</p>`}
   </main>`;
 }

@@ -5,12 +5,17 @@ export const VERSION = 1; // of the protocol
 const FIRST_WAIT = 200;
 const LONGEST_WAIT = 2000; // milliseconds between two attempts to connect
 const SILENCE = 20_000; // after which a text that has not been answered is lost: a line may be cut without a sign
+const WORDS = {
+  sign: "no server",
+  title: "The page has lost its server",
+  advice: "If it was ended or started again, open the address that the terminal prints now. Otherwise wait: this tab connects by itself.",
+};
 const LOST = { kind: "dropped", problem: "", last: true, is_lost: true };
 
 /** @returns {import("./judge.js").Judge} */
 export function connect() {
   const state = signal("loading");
-  const judge = { ask, onPush: () => {}, state, progress: signal("") };
+  const judge = { ask, onPush: () => {}, state, lost: WORDS, progress: signal("") };
   const asked = new Map(); // by id: what gets the answers
   let socket = null;
   let key = ""; // by which this tab proves that a server has let it in

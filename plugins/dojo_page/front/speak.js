@@ -55,7 +55,7 @@ function Writing({ app, speech, without }) {
     });
     if (mine !== number.current) return;
     progress.value = "";
-    if (last.kind !== "written") note.value = last.problem || last.text || (last.is_lost ? "The page has lost its server; write again." : "Stopped.");
+    if (last.kind !== "written") note.value = last.problem || last.text || (last.is_lost ? `${app.judge.lost.title}; write again.` : "Stopped.");
     else if (last.is_recorded) note.value = RECORDED;
   };
   useEffect(() => {

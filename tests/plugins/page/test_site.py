@@ -95,10 +95,16 @@ class TestKeptFiles:
         )
         assert files.bring_in(data) == (
             "Brought in: 1 kata. Left out, since the course does not have them: README.md,"
-            " exercises/attention/=cmd|calc.py, exercises/attention/other.py, and 2 more."
+            " exercises/attention/=cmd|calc.py, exercises/attention/other.py and 2 more."
         )
         assert (files.root / self.PATH).read_text() == RIGHT
         assert not (files.root / "README.md").exists()
+
+    def test_a_name_that_is_told_has_no_command_of_a_terminal(self, files):
+        odd = {"exercises/attention/\x1b[2J\n\x07.py": "x"}
+        told = files.bring_in(zip_of({self.PATH: RIGHT, **odd}))
+        left_out = "Left out, since the course does not have them: exercises/attention/␛[2J ␇.py."
+        assert told == f"Brought in: 1 kata. {left_out}"
 
     def test_what_is_no_zip_of_a_course_is_refused_with_one_sentence(self, files):
         link = zipfile.ZipInfo(self.PATH)
