@@ -23,7 +23,7 @@ from dojo_page.statement import rendered
 from dojo_puzzle.offer import shown_puzzle
 from dojo_puzzle.puzzle import NoPuzzle, opening
 from dojo_review.schedule import calendar
-from dojo_show.demonstration import open_demonstration, speech_in
+from dojo_show.demonstration import open_demonstration, speech_in, speech_of
 from dojo_show.speech import MOST_CHARACTERS, SECTION
 from grader.course import search
 from grader.course.catalog import Course, KataInfo
@@ -365,9 +365,7 @@ class Desk:
     def offer_speech(self, _: protocol.OfferSpeech) -> Answer:
         """Return what can be chosen for a text."""
         demonstration = open_demonstration(self.course)
-        speech = demonstration.speech
-        if speech is None or not self.parts:
-            return Problem("The functions of this course write no text.")
+        speech = speech_of(demonstration, self.course)
         return protocol.Speech(
             title=demonstration.titles.get(SECTION, demonstration.title),
             prompt=speech.prompt,

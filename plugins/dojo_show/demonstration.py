@@ -94,13 +94,14 @@ def milestones(course: Course, name: str, passed: Collection[str]) -> list[str]:
 
 
 def speech_of(demonstration: Demonstration, course: Course) -> Speech:
-    """Return what writes a text. Raises CourseError if nothing does, or if the course lacks a kata for it."""
+    """Return what writes a text, with what can be chosen in this course. Raises CourseError if nothing does,
+    or if the course lacks a kata for it."""
     speech = demonstration.speech
     if speech is None:
         raise CourseError("The functions of this course write no text.")
     if absent := [kata for kata in speech.parts if kata not in course.katas]:
         raise CourseError(f"This course lacks katas whose functions write a text: {', '.join(absent)}.")
-    return speech
+    return speech.within(course.katas)
 
 
 def open_demonstration(course: Course) -> Demonstration:

@@ -8,9 +8,9 @@ ends the text with one sentence.
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -129,6 +129,15 @@ class Speech:
     def katas(self) -> Functions:
         """All katas of the speech."""
         return {**self.parts, **self.more}
+
+    def within(self, katas: Collection[str]) -> Speech:
+        """Return what can be chosen in a course that has these katas, the parts among them."""
+        return replace(
+            self,
+            more={kata: functions for kata, functions in self.more.items() if kata in katas},
+            settings={name: one for name, one in self.settings.items() if one.kata in katas},
+            ways={name: way for name, way in self.ways.items() if {*way.katas} <= {*katas}},
+        )
 
     def require(self, wish: Wish) -> None:
         """Raise CourseError for a name that the course does not know, and for a number out of its range."""

@@ -8,7 +8,7 @@ import {
 } from "./vendor/vendor.js";
 import { hanging, tell } from "./parts.js";
 
-export const LONGEST_TEXT = 1 << 17; // characters, as in protocol.py
+const LONGEST_TEXT = 1 << 17; // characters, as in protocol.py
 const narrow = matchMedia("(max-width: 48rem)");
 
 const colour = (name) => ({ color: `var(--code-${name})` });

@@ -131,7 +131,8 @@ function Form({ speech, wish, prompt, choose, write, isRecorded }) {
       )}
       <label class="choice"><input type="checkbox" name="mine" checked=${wish.mine} onChange=${(event) => choose({ mine: event.target.checked })} /> functions that do not pass, too</label>
     </fieldset>
-    <fieldset>
+    ${speech.settings.length > 0 &&
+    html`<fieldset>
       <legend>Choose a token</legend>
       ${speech.settings.map((one) => {
         const value = wish.settings[one.name];
@@ -141,6 +142,6 @@ function Form({ speech, wish, prompt, choose, write, isRecorded }) {
           ${isSet && html`<input type="range" aria-label=${one.name} min=${one.low} max=${one.high} step=${one.step} value=${value} onChange=${(event) => choose({ settings: { ...wish.settings, [one.name]: Number(event.target.value) } })} /><output>${value}</output>`}
         </div>`;
       })}
-    </fieldset>
+    </fieldset>`}
   </section>`;
 }

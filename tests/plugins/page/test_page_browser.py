@@ -467,7 +467,7 @@ def test_a_plan_and_hours_show_what_fits_in_its_order_and_why(visit, browser, wi
     wait(browser, lambda b: len(b.find_elements(By.CSS_SELECTOR, ".planned li")) == 5)  # it is kept
 
 
-@pytest.mark.parametrize("path", ["/", "/kata/causal_mask", "/kata/attention_questions", "/speak"])
+@pytest.mark.parametrize("path", ["/", "/kata/causal_mask", "/kata/attention_questions", "/see", "/speak"])
 @pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (1280, "dark"), (375, "light")])
 def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     axe = pytest.importorskip("axe_core_python.selenium", reason="axe is not installed")
@@ -482,15 +482,30 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
         wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".remarks p"))
     elif "causal" in path:
         scores(browser, WRONG_SCORE)
+    elif path == "/see":
+        wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".see iframe"))
     elif path != "/":
         scores(browser, "·")
     time.sleep(0.5)
     if folder := os.environ.get("DOJO_PICTURES"):
         browser.save_screenshot(f"{folder}/page-{path.rpartition('/')[2] or 'path'}-{width}-{colours}.png")
-    found = axe.Axe().run(browser)["violations"]
-    told = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
-    assert told == []
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    tabs = [tab for tab in browser.find_elements(By.CSS_SELECTOR, ".tabs button") if tab.is_displayed()]
+    for tab in tabs or [None]:
+        if tab:
+            tab.click()
+        found = axe.Axe().run(browser)["violations"]
+        told = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
+        assert told == [], tab and tab.text
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_a_verdict_that_is_out_of_date_can_still_be_read(visit):
+    axe = pytest.importorskip("axe_core_python.selenium", reason="axe is not installed")
+    browser = visit("/kata/attention_questions")
+    scores(browser, "·")
+    browser.find_element(By.ID, "answer-SCALE").send_keys("2")  # a page is judged when that is asked for
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".shown.stale"))
+    assert axe.Axe().run(browser)["violations"] == []
 
 
 # --- a puzzle ---
@@ -529,6 +544,13 @@ def test_lines_are_put_in_order_and_run_by_keyboard(puzzled, course):
     assert stub(course, "softmax").read_bytes() == before
     press(browser, "p")
     wait(browser, lambda b: "with a puzzle" in b.find_element(By.CSS_SELECTOR, ".katas").text)
+
+
+def test_a_puzzle_of_no_kata_leads_to_the_path(visit):
+    browser = visit("/puzzle/nonsense")
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, "[role=status]").text == "No kata has this name.")
+    browser.find_element(By.LINK_TEXT, "To the path").click()
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas"))
 
 
 #: The lines of code that are wrapped, and those of them that do not go on below their own indentation.
@@ -919,6 +941,20 @@ def test_a_long_stub_opens_with_its_function_in_view_and_room_below_the_raise(br
         _, left, top, bottom, whole = next(line for line in lines if line[0].startswith(begin))
         assert left >= 0  # no line begins outside of the screen
         assert 0 <= top < bottom <= 0.75 * whole
+
+
+def test_a_short_text_that_replaces_a_long_one_is_in_sight(browser, visit):
+    resize(browser, 1440)
+    visit("/kata/train_language_model")
+    scores(browser, "·")
+    press(browser, "e", Keys.CONTROL + Keys.END)
+    write(browser, "def train():\n    return 1\n")
+    scores(browser, "✗")
+    above = """
+        const box = document.querySelector(".editor .cm-scroller").getBoundingClientRect();
+        return document.querySelector(".editor .cm-line").getBoundingClientRect().top - box.top;
+    """
+    assert browser.execute_script(above) >= 0
 
 
 def test_emphasis_of_a_statement_is_no_text(visit):

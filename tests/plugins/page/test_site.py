@@ -21,8 +21,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from dojo_page import site
+from dojo_page.judge import Show, Speak, Written
 from dojo_page.kept_files import KeptFiles
 from dojo_page.site import SiteOptions, course_files, runtime_files, write_site
+from dojo_show.demonstration import speech_in
+from dojo_show.speech import Wish
 from grader.cases.generation import SEED
 from grader.cli.kata import kata
 from grader.course.catalog import Course, CourseError
@@ -164,6 +167,21 @@ class TestCommand:
         ):
             runtime_files(tmp_path)
 
+    def test_functions_write_where_katas_of_a_choice_are_left_out(self, tmp_path):
+        course = Course(ROOT)
+        parts = speech_in(course).parts
+        for name, data in course_files(course, [course.katas[one] for one in parts]).items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        site = Course(tmp_path)
+        assert speech_in(course).settings.keys() >= {"temperature", "top_p"}
+        assert [*speech_in(site).settings, *speech_in(site).ways] == []
+        with Show(site) as show:
+            *_, last = show.answers(Speak(Wish(speech_in(site).prompt), mine=False))
+        assert isinstance(last, Written)
+        assert last.remarks[0].startswith("6 katas to go until your functions write a text: token_embedding,")
+
     def test_no_solution_is_in_what_a_site_has_of_a_course(self):
         course = Course(ROOT)
         found = course_files(course, [*course.katas.values()])
@@ -244,6 +262,24 @@ def write(browser, text):
     browser.execute_cdp_cmd("Input.insertText", {"text": text})
 
 
+#: What this tab sends to its judge waits until `release()`.
+HOLD = """
+    const { postMessage } = Worker.prototype, kept = [];
+    Worker.prototype.postMessage = function (message) { kept.push([this, message]); };
+    window.release = () => {
+        Worker.prototype.postMessage = postMessage;
+        for (const [worker, message] of kept) worker.postMessage(message);
+    };
+"""
+#: The workers of the page, so that a test can break them; and what breaks each, also those that come in their place.
+WORKERS = """
+    const Own = window.Worker;
+    window.workers = [];
+    window.Worker = class extends Own {
+        constructor(...words) { super(...words); window.workers.push(this); }
+    };
+"""
+BREAK = "for (const one of workers) one.onmessage({ data: { kind: 'broken', text: 'no memory' } });"
 SELECT_ALL = {"type": "keyDown", "commands": ["selectAll"], "key": "a", "modifiers": 2}
 
 
@@ -360,6 +396,67 @@ class TestInChromium:
                 page.close()
             page.switch_to.window(first)
 
+    def test_two_tabs_that_both_were_typed_in_ask_and_lose_nothing(self, page, server):
+        first = page.current_window_handle
+        shows(page, "not started")
+        page.switch_to.new_window("tab")
+        page.set_window_size(1440, 900)
+        try:
+            visit(page, server)
+            shows(page, "not started")
+            page.switch_to.window(first)
+            page.execute_script(HOLD)
+            write(page, "# from the first tab\n" + RIGHT)
+            page.switch_to.window(page.window_handles[-1])
+            write(page, "# from the second tab\n" + RIGHT)
+            shows(page, "10 / 10")
+            page.switch_to.window(first)
+            page.execute_script("release()")
+            conflict = page.find_element(By.CSS_SELECTOR, ".conflict")
+            wait(page, conflict.is_displayed)
+            assert "from the second tab" in conflict.text
+            assert "# from the first tab" in text_of(page)
+            conflict.find_element(By.XPATH, ".//button[text()='Keep what is here']").click()
+            page.switch_to.window(page.window_handles[-1])
+            wait(page, lambda: "# from the first tab" in text_of(page))
+        finally:
+            for handle in set(page.window_handles) - {first}:
+                page.switch_to.window(handle)
+                page.close()
+            page.switch_to.window(first)
+        aside = [name for name in zipfile.ZipFile(io.BytesIO(take_out(page))).namelist() if "replaced" in name]
+        assert len(aside) == 1
+
+    def test_who_loads_the_page_again_right_after_a_key_loses_nothing(self, page):
+        shows(page, "not started")
+        write(page, RIGHT)
+        page.refresh()
+        offer = "//button[text()='Put it into the editor']"
+        wait(page, lambda: "largest =" in text_of(page) or page.find_elements(By.XPATH, offer))
+        for button in page.find_elements(By.XPATH, offer):  # what was sent last has not arrived
+            button.click()
+        shows(page, "10 / 10")
+
+    def test_where_python_has_ended_for_good_it_says_so_and_keeps_what_is_typed(self, browser, server):
+        origin = {"origin": server.address, "storageTypes": "all"}
+        browser.execute_cdp_cmd("Storage.clearDataForOrigin", origin)
+        added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WORKERS})
+        try:
+            visit(browser, server)
+            shows(browser, "not started")
+            browser.execute_script(BREAK)
+        finally:
+            browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+        wait(browser, lambda: "Python has ended" in browser.find_element(By.CSS_SELECTOR, ".top").text)
+        write(browser, RIGHT)
+        lost = wait(browser, lambda: browser.find_elements(By.ID, "lost"))[0]
+        assert "Python has ended in this tab\nLoad the page again; what you typed is kept." in lost.text
+        browser.refresh()
+        wait(browser, lambda: browser.find_elements(By.XPATH, "//button[text()='Put it into the editor']"))
+        browser.find_element(By.XPATH, "//button[text()='Put it into the editor']").click()
+        shows(browser, "10 / 10")
+        browser.get("about:blank")
+
     def test_output_without_end_and_a_deep_recursion_leave_a_judge_that_works(self, page):
         write(page, RIGHT.replace("    largest =", "    print('x' * 1_000_000)\n    largest ="))
         shows(page, "print")
@@ -374,6 +471,10 @@ class TestInChromium:
         (tmp_path / "no.zip").write_bytes(b"no zip")
         told = bring_in(page, tmp_path / "no.zip")
         assert told.startswith("This is no zip of a course's files: it cannot be read as a zip file")
+        with (tmp_path / "large.zip").open("wb") as large:
+            large.truncate(2 << 30)
+        told = bring_in(page, tmp_path / "large.zip")
+        assert told == "This is no zip of a course's files: it has 2048 MiB, and 32 are the most."
         path = "exercises/attention/softmax.py"
         (tmp_path / "clone.zip").write_bytes(zip_of({path: RIGHT}))
         assert bring_in(page, tmp_path / "clone.zip") == "Brought in: 1 kata."
