@@ -253,7 +253,7 @@ function Troubles({ work }) {
   const told = file.unwritten.value ? `${file.problem.value} Your text is kept here, and is written as soon as that works.` : file.isGone.value ? gone : file.problem.value;
   return html`
     <div class="note conflict" role="alert" hidden=${!conflict.value}>
-      <p>The file was changed by another program while you typed here. With − what the file holds, with + what is here:</p>
+      <p>The file was changed elsewhere while you typed here. With − what the file holds, with + what is here:</p>
       ${conflict.value && html`<${Made} of=${conflict.value.difference} class="differs" tabindex="0" />`}
       <button type="button" onClick=${choose(() => file.takeTheirs())}>Take the file</button>
       <button type="button" onClick=${choose(() => file.keepMine())}>Keep what is here</button>
