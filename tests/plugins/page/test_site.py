@@ -305,10 +305,10 @@ def shows(browser, *words):
 
 def take_out(browser):
     """Take the files out by the dialog, and return the zip."""
-    browser.execute_script("URL.createObjectURL = (blob) => ((window.taken = blob), '#')")
+    browser.execute_script("taken = null; URL.createObjectURL = (blob) => ((taken = blob), '#')")
     open_files(browser)
     browser.find_element(By.XPATH, "//button[text()='Take them out']").click()
-    wait(browser, lambda: browser.execute_script("return Boolean(window.taken)"))
+    wait(browser, lambda: browser.execute_script("return Boolean(taken)"))
     close_files(browser)
     script = "taken.arrayBuffer().then((data) => arguments[0](String.fromCharCode(...new Uint8Array(data))))"
     browser.set_script_timeout(SECONDS)
