@@ -25,6 +25,7 @@ class FailedCheck:
         self.has_values = {number for number, failure in self.failures.items() if failure.differs}
         self.left_out = set(map(position, result.left_out))
         self._result = result
+        self.asked: set[int] = set()  # the positions of cases of which mistakes were asked
         self._agreeing: dict[tuple[str, int], bool] = {}  # by mistake and position
 
     @property
@@ -60,6 +61,7 @@ class FailedCheck:
         """True if a mistake fails one of the failing cases as the submission does."""
         key = mistake.id, self.check.position(case)
         if key not in self._agreeing:
+            self.asked.add(key[1])
             self._agreeing[key] = mistake.fails_like(self.failures[key[1]], self.check, case)
         return self._agreeing[key]
 

@@ -20,6 +20,7 @@ from itertools import combinations, islice
 
 from grader.answer_keys.answers import Case
 from grader.checks.runner import CheckResult
+from grader.course.general_mistakes import GENERAL
 from grader.diagnosis.candidate import LEAST_CASES, CandidateMistake, FailedCheck
 from grader.diagnosis.known_mistakes import KnownMistake
 from grader.diagnosis.several_mistakes import Joined, SeveralMistakes, join, options_of
@@ -70,7 +71,8 @@ class Naming:
         """Find candidates by single cases, judge them, and name the best ones; then several at once."""
         self._find()
         if not self.is_explained and self._due:
-            several = SeveralMistakes(self._mistakes, self._due, self._unexplained)
+            own = [one for one in self._mistakes if one.id not in GENERAL]
+            several = SeveralMistakes(own, self._due, self._unexplained)
             self._find_reasons(several.likely)
             self._find_several(several)
         if not self.found and (rest := _without_float64(self._results)):

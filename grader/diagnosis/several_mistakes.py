@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, count, islice, product
+from itertools import chain, combinations, count, islice, product
 from typing import Any
 
 from grader.answer_keys.answers import Case
@@ -168,8 +168,9 @@ def join(parts: tuple[KnownMistake, ...], base: KnownMistake | None = None) -> J
 
 
 def _probes(due: Sequence[FailedCheck]) -> list[Probe]:
-    """Return failing cases of each kind, the smallest and one of medium size; small ones first. A case in
-    which work is counted takes many times as long: it is a probe if there is no other one."""
+    """Return failing cases of each kind, the smallest and one of medium size; small ones first. One that was
+    asked already takes the place of the smallest. A case in which work is counted takes many times as long:
+    it is a probe if there is no other one."""
     kinds: dict[object, list[Probe]] = {}
     every = [
         (check, case, check.failures[check.check.position(case)])
@@ -179,11 +180,15 @@ def _probes(due: Sequence[FailedCheck]) -> list[Probe]:
     quick = [one for one in every if not one[2].counts_work]
     for check, case, failure in quick or every:
         kinds.setdefault((regime_of(case.arguments), failure.raises), []).append((check, case))
-    found = list[Probe]()
-    for share in (0, 0.5):
-        cases = (some[int(share * len(some))] for some in kinds.values() if not share or len(some) > 1)
-        found += sorted(cases, key=lambda probe: probe[1].weight)[: MOST_PROBES // 2]
-    return sorted(found, key=lambda probe: probe[1].weight)
+    first = [next((one for one in some if _is_asked(one)), some[0]) for some in kinds.values()]
+    medium = [some[len(some) // 2] for some in kinds.values() if len(some) > 1]
+    both = (sorted(some, key=lambda probe: probe[1].weight)[: MOST_PROBES // 2] for some in (first, medium))
+    return sorted(chain(*both), key=lambda probe: probe[1].weight)
+
+
+def _is_asked(probe: Probe) -> bool:
+    check, case = probe
+    return check.check.position(case) in check.asked
 
 
 def regime_of(arguments: dict[str, Any]) -> tuple[object, ...]:

@@ -196,6 +196,7 @@ def failed_check(answers, counted=()):
         check=SimpleNamespace(position=lambda case: case.index),
         smallest_first=cases,
         failures=failures,
+        asked=set(),
         agrees=lambda mistake, case: mistake.outcome(None, case) == answers[case.index],
     )
 
