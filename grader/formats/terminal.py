@@ -120,7 +120,10 @@ def _failed(kata: KataReport, view: View, room: int) -> list[str]:
     end += _notes(kata, view)
     commands = ["", *command_lines(kata, view)]
     left = room - len(above) - len(came) - len(below) - len(end) - len(commands)
-    ways = [(call, others) for call in calls for others in _other_reasons(told.others, view)]
+    reasons = _other_reasons(told.others, view)
+    ways = [(call, others) for call in calls for others in reasons]
+    if not account.named(check) and any(map(account.named, account.wrong(kata))):
+        ways = [(call, others) for others in reasons for call in calls]  # names before values
     fitting = (way for way in ways if len(way[0]) + len(way[1]) <= left)
     call, others = next(fitting, ways[-1])
     drawn = _drawing(check, view) if told.shows_values else []
@@ -145,7 +148,8 @@ def _after_call(kata: KataReport, told: FailureShown, view: View) -> list[str]:
     if not account.named(check) or told.words != account.repair_text(kata):
         lines += [] if told.places and not check.place else _search_lines(kata, view)
     lines += _printed(check, view)
-    explained = bool(account.named(check)) or check.status == "error"  # then warnings tell nothing new
+    # where a mistake is named, or the code raises, warnings tell nothing new
+    explained = any(map(account.named, account.wrong(kata))) or check.status == "error"
     output = kata.output if view.shows_output or not explained else ""
     if output and (view.shows_output or not check.printed):
         lines += _output(kata, view)
