@@ -168,6 +168,26 @@ def test_reasons_that_have_no_room_in_full_are_told_in_their_first_sentence():
     assert "  ✗ Not 0." not in shown(named, *others, lines=40)
 
 
+def test_a_reason_with_a_name_has_room_before_the_values_of_a_call_without_one():
+    helper = ["from attention import f", *["x = [1.0]"] * 6, "f(x, 3)"]
+    failing = replace(WRONG, call="\n".join(helper), counterexample={"x": "[1.0]"}, snippet="f")
+    law = replace(
+        WRONG, name="law", call="f(1)", message="Not 1.", mistake=replace(MISTAKE, text="word " * 90)
+    )
+    for other, is_whole in ((law, False), (replace(law, mistake=None, message="word " * 90), True)):
+        lines = shown(failing, other)
+        assert ("x = [1.0]" in lines) == is_whole
+        assert any("word word" in line for line in lines) != is_whole
+
+
+def test_warnings_are_not_shown_where_a_mistake_is_named():
+    checks = (WRONG, replace(WRONG, name="law", message="Not 1.", call="f(1)", mistake=MISTAKE))
+    for mistake, is_shown in ((MISTAKE, False), (None, True)):
+        named = (checks[0], replace(checks[1], mistake=mistake))
+        kata = KataReport("attention", "t", "failed", 300, checks=named, output="RuntimeWarning: overflow\n")
+        assert ("overflow" in terminal.render_kata(kata, View())) == is_shown
+
+
 def test_code_is_shown_as_the_prompt_of_python_takes_it():
     helper = "import a\ndef r(x):\n    y = x\n\n    return y\nf(r(1))"
     as_pasted = ["import a", "def r(x):", "    y = x", "    return y", "", "f(r(1))"]
