@@ -139,13 +139,16 @@ def _suspect(
     calls: _Known | None,
 ) -> EditPlace | None:
     """Return the first wrong step that reads right ones, if nothing right comes of it. What is computed of
-    the arguments alone says little: another style begins in another way."""
+    the arguments alone, or of parts of them, says little: another style begins in another way, and a part may
+    be the wrong one."""
     read: list[set[int]] = []  # by step, the steps that it reads, through those that are open
     rests_on: list[set[int]] = []  # by step, the suspects of which it is computed
     suspects = set[int]()
     for at, ones in enumerate(inputs):
         read.append(set().union(*(read[one] if known[one] is State.OPEN else {one} for one in ones)))
         rests_on.append(set().union(*(rests_on[one] for one in ones)))
+        if not sites[steps[at].site].computes and {known[one] for one in ones} == {State.GIVEN}:
+            known[at] = State.GIVEN
         if known[at] is State.WRONG and not (read[at] and sites[steps[at].site].computes):
             known[at] = State.OPEN  # it is made from no array, as a mask is, or only takes a part of one
         reads = {known[one] for one in read[at]}
