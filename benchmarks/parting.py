@@ -65,8 +65,10 @@ def column_of(prepared: PreparedKata, answers: KnownSolutions, name: str) -> str
     """Return where the numbers of a mistake part."""
     source, reference = answers.file_of(name), answers.reference_source
 
-    def load(text: str) -> CheckContext:
-        return CheckContext(prepared.kata, prepared.oracle, LocalStudent.from_source("answer", text))
+    def load(text: str, recorder: str = "") -> CheckContext:
+        return CheckContext(
+            prepared.kata, prepared.oracle, LocalStudent.from_source("answer", text, recorder)
+        )
 
     with np.errstate(all="ignore"), importable(answers.reference):
         results = [run_check(check, load(source)) for check in prepared.checks]

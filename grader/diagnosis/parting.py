@@ -21,7 +21,7 @@ import numpy as np
 from grader.answer_keys.answers import Case
 from grader.checks.context import Check, CheckContext
 from grader.checks.runner import CheckResult, Failure, judge_case
-from grader.diagnosis.recording import Array, Site, Step, recording, steps_of
+from grader.diagnosis.recording import RECORD, Array, Site, Step, recording, steps_of
 from grader.edits.candidates import EditPlace
 from grader.texts.phrases import listed
 from grader.values.arrays import leaves, to_numpy
@@ -65,20 +65,21 @@ class Run:
 
 
 def parting_place(
-    source: str, reference: str, results: Sequence[CheckResult], load: Callable[[str], CheckContext]
+    source: str, reference: str, results: Sequence[CheckResult], load: Callable[[str, str], CheckContext]
 ) -> EditPlace | None:
     """Return the first expression of a submission that computes wrong numbers from right ones, such as
     `q @ k.T / d_k` where `q @ k.T` is right; None if there is none.
 
     `source` is the submission, `results` are the checks that it fails, and `load` starts a changed source in
-    the student's worker. Raises SubmissionFailed, WorkerLost, CheckAborted."""
+    the student's worker, with the name of what records in it. Raises SubmissionFailed, WorkerLost,
+    CheckAborted."""
     groups = [*islice(_groups(results), MOST_CHECKS)]
     if not groups:
         return None
     recorded, sites = recording(source)
-    own = load(recorded)
+    own = load(recorded, RECORD)
     right = CheckContext(
-        own.oracle.kata, own.oracle, LocalStudent.from_source("reference", recording(reference)[0])
+        own.oracle.kata, own.oracle, LocalStudent.from_source("reference", recording(reference)[0], RECORD)
     )
     are_programs = "import triton" in reference
     for check, failures in groups:

@@ -20,7 +20,7 @@ STEPS, ROOM, RECORD = "_steps_of_the_grader", "_room_of_the_grader", "_recorded_
 TAKE = "steps_of_the_grader"
 KERNELS = "grader.worker.child.kernels"
 #: What a recording source begins with. It keeps each object and each call, so that no other one has the same
-#: id. A kernel sees functions of its language alone.
+#: id.
 RECORDER = f"""
 import sys as _sys_of_the_grader
 {STEPS} = []
@@ -47,7 +47,6 @@ def {RECORD}(site, value):
             caller = caller.f_back
         {STEPS}.append([site, array, id(value), parts, id(frame), id(caller), (value, frame, caller)])
     return value
-{RECORD}.__module__ = "{KERNELS}.language"
 def {TAKE}():
     found = [step[:-1] for step in {STEPS}]
     {STEPS}.clear()

@@ -307,14 +307,14 @@ class RepairSearch:
     def _keeps_rules(self, source: str) -> bool:
         return not any(first_use(ast.parse(source), rule.forbidden) for rule in self.prepared.kata.rules)
 
-    def _context(self, source: str = "") -> CheckContext:
-        """Return a context of a source, or of the submission, that has just been loaded. Raises SearchEnded,
-        SubmissionFailed, WorkerLost."""
+    def _context(self, source: str = "", recorder: str = "") -> CheckContext:
+        """Return a context of a source, or of the submission, that has just been loaded. `recorder` names
+        what records in it. Raises SearchEnded, SubmissionFailed, WorkerLost."""
         if self.trial is None:
             self.trial = self._open_own()
             if not source:
                 return self.trial.context
-        return self.trial.load(source or self.submission.source)
+        return self.trial.load(source or self.submission.source, recorder)
 
     def _open(self, source: str) -> Trial:
         return Trial(self.prepared, self.submission, self.factory, self.device, self.clock, source)

@@ -70,8 +70,8 @@ class Trial:
             self.close()
             raise
 
-    def load(self, source: str) -> CheckContext:
-        """Load a candidate. Raises SubmissionFailed, WorkerLost."""
+    def load(self, source: str, recorder: str = "") -> CheckContext:
+        """Load a candidate; `recorder` names what records in it. Raises SubmissionFailed, WorkerLost."""
         kata = self.prepared.kata
         self.student.load(
             kata.name,
@@ -80,6 +80,7 @@ class Trial:
             source=source,
             entry_points=list(kata.entry_points),
             forbidden=forbidden_names(kata),
+            recorder=recorder,
         )
         return CheckContext(kata, self.prepared.oracle, self.student)
 

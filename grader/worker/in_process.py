@@ -37,9 +37,10 @@ class LocalStudent(Student):
         self._filename = filename or getattr(module, "__file__", None) or f"{name}.py"
 
     @classmethod
-    def from_source(cls, name: str, source: str) -> LocalStudent:
-        """Return a student with the source as its module. Raises what the source raises."""
-        return cls(load_module(name, source))
+    def from_source(cls, name: str, source: str, recorder: str = "") -> LocalStudent:
+        """Return a student with the source as its module; see `load_module`. Raises what the source
+        raises."""
+        return cls(load_module(name, source, recorder=recorder))
 
     def perform(self, request: Request) -> Outcome:
         request.args, request.kwargs = _copied([request.args, request.kwargs])

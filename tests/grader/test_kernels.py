@@ -15,9 +15,9 @@ from grader.diagnosis import recording
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kernels import MOST_PROGRAMS, Device, DeviceArray
 from grader.worker.child.kernels.blocks import DTYPES, KernelError, common
-from grader.worker.child.kernels.launching import LANGUAGE, RECORDER
 
 ROOT = Path(__file__).parents[2]
+LANGUAGE = "grader.worker.child.kernels.language"
 HEAD = "import triton\nimport triton.language as tl\n\n"
 DOUBLE = """
 @triton.jit
@@ -588,8 +588,12 @@ class TestAttacks:
         found = run(meet_locally(kernel(body, before=before, grid="(3,)")))[1]
         np.testing.assert_array_equal(found, 2 * NUMBERS)
 
-    def test_the_recorder_has_the_name_that_kernels_let_in(self):
-        assert recording.RECORD == RECORDER
+    def test_what_poses_as_the_recorder_is_not_let_in(self, meet):
+        name = recording.RECORD
+        before = f"def {name}(site, value): return value\n{name}.__module__ = {LANGUAGE!r}"
+        assert f"Cannot access global variable {name}" in refused(
+            meet(kernel(f"{name}(0, 1)", before=before))
+        )
 
     def test_a_launcher_reaches_no_numbers(self, meet):
         code = HEAD + "def double(x, out, block): return x.given"

@@ -143,14 +143,20 @@ class Worker:
             return {"error": describe_error(error, self.filename)}, meddled
 
     def _load(
-        self, name: str, filename: str, source: str, entry_points: list[str], forbidden: list[str]
+        self,
+        name: str,
+        filename: str,
+        source: str,
+        entry_points: list[str],
+        forbidden: list[str],
+        recorder: str = "",
     ) -> tuple[Reply, Look]:
         self.name, self.filename = name, filename
         self.refuse(forbidden)
         seed_random_numbers()
         self.executor = Executor(None, self._call_back, self.device, hide_from_gc)
         restored = instruments.watched(self.measuring, [self, self.channel, self.executor])
-        self.executor.module = module = load_module(name, source, filename)
+        self.executor.module = module = load_module(name, source, filename, recorder)
         meddled = (lambda: restored() or True) if restored() else restored
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
         return {"ok": {"entry_points": present}}, meddled

@@ -40,9 +40,9 @@ def place(*lines, found=None, reference=REFERENCE, before=""):
     """Return the marked text of the place, and the sentence; None if nothing is said."""
     source = f"import numpy as np\n{before}\ndef f(x, y):\n    " + "\n    ".join(lines) + "\n"
 
-    def load(text):
+    def load(text, recorder=""):
         kata = SimpleNamespace(free_answers=())
-        student = LocalStudent.from_source("answer", text)
+        student = LocalStudent.from_source("answer", text, recorder)
         return CheckContext(kata, SimpleNamespace(kata=kata), student)
 
     at = parting_place(source, reference, found or results(), load)

@@ -9,7 +9,7 @@ from grader.checks.context import CheckContext
 from grader.checks.runner import judge_case
 from grader.course.catalog import Course
 from grader.course.files import read
-from grader.diagnosis.recording import recording, steps_of
+from grader.diagnosis.recording import RECORD, recording, steps_of
 from grader.grading.grader import Grader
 from grader.worker.in_process import LocalStudent
 
@@ -113,7 +113,7 @@ def test_a_reference_that_records_is_right(name):
     info = COURSE.kata_info(name)
     prepared = Grader(COURSE, {}).prepare(info)
     source = recording(read(COURSE.solution(info, "reference")))[0]
-    student = LocalStudent.from_source("recorded", source)
+    student = LocalStudent.from_source("recorded", source, RECORD)
     context = CheckContext(prepared.kata, prepared.oracle, student)
     (check,) = (one for one in prepared.checks if one.name == "agrees_with_reference")
     failures = [judge_case(check, context, case, student).failure for case in check.cases[:5]]

@@ -35,6 +35,13 @@ def give_to(namespace: dict[str, Any], source: str) -> None:
         namespace["__builtins__"] = {**vars(builtins), "__import__": _import}
 
 
+def let_in(function: Any) -> None:
+    """Let kernels call a function of the grader's, which records their values."""
+    from grader.worker.child.kernels.launching import Kernel
+
+    Kernel.recorders.add(function)
+
+
 def _import(name: str, *terms: Any, **named: Any) -> Any:
     """Import as Python does, but Triton from here."""
     if name not in NAMES:

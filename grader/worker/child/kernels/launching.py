@@ -9,7 +9,8 @@ import dis
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import numpy as np
 
@@ -23,8 +24,6 @@ from grader.worker.child.kernels.blocks import (
 )
 from grader.worker.protocol.outlines import ArrayOutline
 
-LANGUAGE = "grader.worker.child.kernels.language"
-RECORDER = "_recorded_by_the_grader"  # `grader/diagnosis/recording.py` puts it into a source
 FORBIDDEN = {
     "MAKE_FUNCTION": "a function, a lambda or a comprehension inside of a kernel",
     "IMPORT_NAME": "an import inside of a kernel",
@@ -138,6 +137,9 @@ class Kernel:
 
     builtins: Mapping[str, Any] = {}  # what a kernel may call of Python's own; `language` sets both
     language: tuple[Any, ...] = ()  # the modules of Triton, and what they have
+    recorders: ClassVar[WeakSet[Any]] = (
+        WeakSet()
+    )  # functions of the grader's that record what a kernel computes
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not isinstance(function, types.FunctionType):
@@ -248,10 +250,7 @@ def _is_constant(value: Any) -> bool:
 def _is_of_language(value: Any) -> bool:
     """Return whether a value is one of Triton's functions, dtypes or modules, and does not only look like
     one. What records the values of a submission for the grader is let in too."""
-    if any(value is one for one in Kernel.language):
-        return True
-    names = getattr(value, "__module__", ""), getattr(value, "__name__", "")
-    return type(value) is types.FunctionType and names == (LANGUAGE, RECORDER)
+    return any(value is one for one in (*Kernel.language, *Kernel.recorders))
 
 
 def _constant(name: str, value: Any) -> Any:
