@@ -7,6 +7,7 @@ import pytest
 
 from grader.course.catalog import Course
 from grader.course.submission import Submission
+from grader.diagnosis.search_options import SearchOptions
 from grader.grading.session import open_grader
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,3 +27,16 @@ def test_wrong_numbers_are_named_in_a_style_that_loads_more():
     for report in reports:
         (agreement,) = (check for check in report.checks if check.name == "agrees_with_reference")
         assert agreement.mistake.id == "subtracts"
+
+
+@pytest.mark.slow
+def test_where_numbers_part_is_said_inside_a_kernel():
+    course = Course(ROOT)
+    info = course.kata_info("masked_add")
+    code = course.solution(info, "reference").read_text(encoding="utf-8")
+    changed = code.replace("x + y", "tl.exp(x) * 0.37 + tl.exp(y) * 0.21")
+    grader, workers = open_grader(course, [info])
+    with closing(workers):
+        graded = grader.grade(Submission(info, changed, "masked_add.py"))
+        (repair,) = graded.locate(SearchOptions()).report.repairs
+    assert (repair.kind, repair.place.text[repair.place.start : repair.place.end]) == ("numbers", "tl.exp(x)")
