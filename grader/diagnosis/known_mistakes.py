@@ -114,6 +114,7 @@ class MistakeOfCourse:
         self._file = answers.file_of(name)
         self._checks = {check.name: check for check in prepared.checks}
         self._single: dict[tuple[str, int], Recorded | None] = {}
+        self._stopped: set[tuple[str, int]] = set()  # which may have stopped at another answer
         self._whole: dict[str, list[Recorded | None]] = {}  # of the first checks
         self._contexts: dict[str, CheckContext] = {}
 
@@ -150,9 +151,11 @@ class MistakeOfCourse:
 
     def fails_like(self, failure: ComparedFailure, check: Check, case: Case) -> bool:
         """Return whether it fails one case as a submission does. It stops at the first call that answers
-        otherwise, and then remembers nothing."""
+        otherwise. If it is asked again, for another submission, it goes on and remembers what it answers."""
         key = check.name, check.position(case)
-        if key not in self._single and check.name not in self._whole and not self._answers.draws:
+        is_known = key in self._single or key in self._stopped or check.name in self._whole
+        if not (is_known or self._answers.draws):
+            self._stopped.add(key)
             with suppress(AnswersOtherwise):
                 self._single[key] = self._ask(check, case, failure.comparison(self._prepared.kata))
             if key not in self._single:
