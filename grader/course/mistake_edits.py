@@ -168,9 +168,8 @@ def _with_words(reference: str, changes: Iterable[Change]) -> str | None:
     for start, end, new in sorted(set(changes)):
         before, after = WORDS.findall(reference[start:end]), WORDS.findall(new)
         places = list(accumulate(map(len, before), initial=start))
-        for kind, one, one_end, other, other_end in SequenceMatcher(
-            None, before, after, autojunk=False
-        ).get_opcodes():
+        steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        for kind, one, one_end, other, other_end in steps:
             if kind == "equal":
                 continue
             gone.update(range(places[one], places[one_end]))
