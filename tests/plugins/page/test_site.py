@@ -272,13 +272,13 @@ HOLD = """
     };
 """
 #: The workers of the page; and what breaks each of them, also those that come in their place.
-WORKERS = """
+WORKERS = """{  // names of its own, beside other scripts of the browser
     const Own = window.Worker;
     window.workers = [];
     window.Worker = class extends Own {
         constructor(...words) { super(...words); window.workers.push(this); }
     };
-"""
+}"""
 BREAK = "for (const one of workers) one.onmessage({ data: { kind: 'broken', text: 'no memory' } });"
 SELECT_ALL = {"type": "keyDown", "commands": ["selectAll"], "key": "a", "modifiers": 2}
 
