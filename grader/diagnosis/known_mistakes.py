@@ -182,7 +182,8 @@ class MistakeOfCourse:
         return self._whole[check.name]
 
     def _up_to(self, check: Check) -> Iterator[Check]:
-        """Yield the checks that are still to run, up to this one."""
+        """Yield this check, and before it those that compare answers, or all where the kata draws random
+        numbers; without those that have run."""
         for own in self._prepared.checks:
             is_needed = own.nature.compares or self._answers.draws or own.name == check.name
             if is_needed and own.name not in self._whole:
@@ -192,8 +193,8 @@ class MistakeOfCourse:
 
     @contextmanager
     def _running(self, which: str) -> Iterator[CheckContext]:
-        """Give the mistake, loaded anew for this purpose at the first time. An exception discards it, but for
-        AnswersOtherwise."""
+        """Give what calls the mistake for this purpose. It is loaded once, and again after an exception; but
+        AnswersOtherwise leaves it as it is."""
         if which not in self._contexts:
             student = LocalStudent(self._fresh())
             self._contexts[which] = CheckContext(self._prepared.kata, self._prepared.oracle, student)

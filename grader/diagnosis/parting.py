@@ -94,8 +94,8 @@ def parting_place(
 
 
 def _groups(results: Sequence[CheckResult]) -> Iterator[tuple[Check, list[Failure]]]:
-    """Yield each check that fails in LEAST_CASES cases or more, with up to MOST_CASES of its failures, from
-    small cases to large ones. Cases with arrays of a few numbers are taken only if there are no others."""
+    """Yield each check with LEAST_CASES failures or more, and MOST_CASES of them at most, from small cases to
+    large ones. Cases in which no array has more than three numbers are taken only if there are no others."""
     for result in results:
         found = sorted(result.failures, key=lambda failure: failure.case.weight)
         varied = [one for one in found if any(array.size > 3 for array in _given(one))] or found

@@ -168,9 +168,9 @@ def join(parts: tuple[KnownMistake, ...], base: KnownMistake | None = None) -> J
 
 
 def _probes(due: Sequence[FailedCheck]) -> list[Probe]:
-    """Return failing cases of each kind, the smallest and one of medium size; small ones first. One that was
-    asked already takes the place of the smallest. A case in which work is counted takes many times as long:
-    it is a probe if there is no other one."""
+    """Return two failing cases of each kind of call: the smallest, or one that mistakes were asked already,
+    and one of medium size. Small cases come first. A case in which work is counted takes many times as long,
+    so it is a probe only if there is no other one."""
     kinds: dict[object, list[Probe]] = {}
     every = [
         (check, case, check.failures[check.check.position(case)])

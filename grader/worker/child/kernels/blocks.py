@@ -155,7 +155,8 @@ def as_block(value: Any, beside: DType | None = None) -> Block:
 
 @lru_cache(1024)
 def _number(text: str, dtype: DType) -> Block:
-    """Return a block of one number. Kernels use few numbers, and these often."""
+    """Return a block of one number, which is given as text: 0.0 and -0.0 are two texts, and one key of a
+    cache. Kernels use few numbers, and these often."""
     value = int(text) if text.lstrip("-").isdigit() else float.fromhex(text)
     return Block(dtype.rounded(np.asarray(value)), dtype)
 

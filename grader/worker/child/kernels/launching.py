@@ -58,8 +58,8 @@ class constexpr:  # Triton's name
 
 
 class DeviceArray(ArrayOutline):
-    """An array in the grader's memory, as a launcher gets it: it has a shape, and no numbers. It loads and
-    stores only while a kernel runs."""
+    """What a student's launcher gets for an array: its name, dtype and shape. The numbers are in the grader's
+    memory, and only a kernel that runs can load and store them."""
 
     def __init__(self, outline: ArrayOutline, access: Callable[..., Any]) -> None:
         def of_kernels(*asked: Any) -> Any:
@@ -137,9 +137,8 @@ class Kernel:
 
     builtins: Mapping[str, Any] = {}  # what a kernel may call of Python's own; `language` sets both
     language: tuple[Any, ...] = ()  # the modules of Triton, and what they have
-    recorders: ClassVar[WeakSet[Any]] = (
-        WeakSet()
-    )  # functions of the grader's that record what a kernel computes
+    #: Functions that the grader has put into a source, to record what its kernels compute.
+    recorders: ClassVar[WeakSet[Any]] = WeakSet()
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not isinstance(function, types.FunctionType):
@@ -234,7 +233,8 @@ def _require_compilable(function: types.FunctionType, instructions: Sequence[dis
 
 
 def _is_inner(name: str) -> bool:
-    """Return whether an attribute is one of Python's or of this module's, and none of Triton's."""
+    """Return whether Triton has no attribute of this name, and an object of Python's or of this simulator
+    does."""
     return name in INNER or name.startswith(INNER_PREFIXES)
 
 
@@ -248,8 +248,8 @@ def _is_constant(value: Any) -> bool:
 
 
 def _is_of_language(value: Any) -> bool:
-    """Return whether a value is one of Triton's functions, dtypes or modules, and does not only look like
-    one. What records the values of a submission for the grader is let in too."""
+    """Return whether a value is itself one of Triton's functions, dtypes or modules, whatever name it has;
+    or one of the grader's recorders."""
     return any(value is one for one in (*Kernel.language, *Kernel.recorders))
 
 
