@@ -4,7 +4,8 @@
 
 The answers are in `benchmarks/first_answers/KATA.txt`; with `--single`, those to other katas with one mistake
 each, in `benchmarks/single_mistakes`; with `--blind`, later ones to most katas, in
-`benchmarks/blind_answers`; with `--kernels`, those to the katas of kernels, in `benchmarks/kernel_answers`;
+`benchmarks/blind_answers`; with `--show`, fifteen to each of twelve katas, written before any was graded, in
+`benchmarks/show_answers`; with `--kernels`, those to the katas of kernels, in `benchmarks/kernel_answers`;
 with `--later-kernels`, the last of these, in its folder `later`.
 Each begins with a line `# %%` that says what is wrong with it. An answer counts for the first column that
 holds:
@@ -39,6 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {
     "--single": "single_mistakes",
     "--blind": "blind_answers",
+    "--show": "show_answers",
     "--kernels": "kernel_answers",
     "--later-kernels": "kernel_answers/later",
 }
