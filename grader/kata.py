@@ -145,7 +145,8 @@ class Kata:
             the course's path.toml lacks the kata. A submission that uses one gets a note, and no points for
             agreement in a course whose katas are written by hand.
         free_answers: Names of the functions and methods whose results a right answer may choose, such as the
-            numbers of locks. A submission is compared with the known mistakes without them.
+            numbers of locks. A submission is compared with the known mistakes without them. Where it may
+            choose a part, `graded_part` says which.
         grades_gradients: Whether gradients are compared with the reference's.
         grades_device: Whether results must stay on the device of the inputs; None means yes for PyTorch
             katas and no for NumPy katas.
@@ -171,6 +172,8 @@ class Kata:
         draw: The function that draws a case, set by `cases`.
         follow: Computes the arguments that follow from others, set by `derived`.
         functions_for_laws: Returns the functions that a student's own laws get, set by `for_laws`.
+        graded_parts: Returns the part of a result that is graded, by the name of what was called, set by
+            `graded_part`.
         judge: Says why an input is not right, set by `judges`.
 
     Example:
@@ -216,6 +219,7 @@ class Kata:
     draw: DrawCase | None = None
     follow: Callable[..., Arguments] | None = None
     functions_for_laws: Callable[[Any], Mapping[str, Callable[..., Any]]] | None = None
+    graded_parts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     judge: Callable[[str, Any], str] | None = None
     _observe: Callable[..., Mapping[str, Any]] | None = None
 
@@ -223,6 +227,7 @@ class Kata:
         self.entry_points = self.kind.entry_points(vars(self))
         self.points = self.kind.points(vars(self))
         self.examples = self.kind.examples(self)
+        self.graded_parts = dict.fromkeys(self.free_answers, _nothing) | self.graded_parts
 
     @property
     def kind(self) -> Kind:
@@ -283,6 +288,32 @@ class Kata:
         """
         self._observe = function
         return function
+
+    def graded_part(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Decorate the function that returns the part of a result that is graded.
+
+        A right answer may choose the rest, such as the scale of a row of zeros. A submission is compared with
+        the known mistakes by these parts. `observe` and the laws get whole results.
+
+        Args:
+            names: The functions and methods of a submission that return such results. The decorated function
+                is called as `function(result, *args, **kwargs)`, with the arguments of their call. A result
+                for which it raises an exception, for instance of a wrong shape, is compared whole.
+
+        Returns:
+            The decorator, which returns the function unchanged.
+
+        Example:
+            @KATA.graded_part("alibi_bias")
+            def without_later_keys(bias, *_):
+                return np.tril(bias)
+        """
+
+        def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.graded_parts |= dict.fromkeys(names, function)
+            return function
+
+        return keep
 
     def for_laws(
         self, function: Callable[[Any], Mapping[str, Callable[..., Any]]]
@@ -501,6 +532,10 @@ def _require_points(kata: str, decorator: str, points: object) -> None:
     if callable(points):
         name = getattr(points, "__name__", "the function")
         raise KataError(f"{kata}: {name} lacks its points; write @KATA.{decorator}(points=1) above it.")
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Return no part of a result, which a right answer may choose."""
 
 
 def _first_paragraph(function: Callable[..., Any]) -> str:

@@ -187,7 +187,7 @@ def _not_passed(context: CheckContext, case: Case, why: Exception, calls: Calls)
     if isinstance(why, Skip):
         return JudgedCase(case, skip=why, reached=_reached(context.student, fails=None))
     for call in calls.requests:
-        call.is_free = call.name in context.kata.free_answers
+        call.graded_part = context.kata.graded_parts.get(call.name)
     failure = _failure(case, why, written_calls(calls) if context.parts else calls)
     raises = failure.status != "failed" or failure.line is not None
     reached = _reached(context.student, fails=True, raises=raises)

@@ -313,8 +313,8 @@ LOADING = "load_state_dict"
 def _answer(call: Call) -> Answer:
     if call.error:
         return Answer(None, call.error[0])
-    is_free = call.is_free or (call.target is not None and call.name == LOADING)
-    value = None if is_free else _without_handles(call.value)
+    is_free = call.target is not None and call.name == LOADING
+    value = None if is_free else _without_handles(call.graded)
     return Answer([value, call.on_device] if call.on_device else value, None, call.gradients)
 
 
@@ -352,7 +352,7 @@ class ComparedFailure:
                 theirs.clear()  # such a call may be none that counts
             if not theirs:
                 return
-            call.is_free = call.name in kata.free_answers
+            call.graded_part = kata.graded_parts.get(call.name)
             pair = _without_moved(theirs.pop(0)), _without_moved(_answer(call))
             if not _same_answer(*pair, self._tolerance, self._finest):
                 raise AnswersOtherwise

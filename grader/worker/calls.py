@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,9 +23,9 @@ class Call:
     `target` is the object whose method was called, `options` are those of the request, and `answers` hold the
     calls of each function that was passed, by its id: the arguments and the result. A call of `build` has its
     `source`, a reading of an attribute is marked by `is_read`, a call whose answer counts for nothing by
-    `is_aside`, one whose answer may be chosen by `is_free`, and one in which a passed function raised an
-    exception by `is_stopped`. `on_device` has what the call has left in arrays of a device, and what it has
-    moved."""
+    `is_aside`, and one in which a passed function raised an exception by `is_stopped`. `graded_part` is the
+    function of the kata for results of which a right answer may choose a part. `on_device` has what the call
+    has left in arrays of a device, and what it has moved."""
 
     name: str
     args: list[Any]
@@ -41,9 +42,17 @@ class Call:
     source: str = ""
     is_read: bool = False
     is_aside: bool = False
-    is_free: bool = False
     is_stopped: bool = False
+    graded_part: Callable[..., Any] | None = None
     on_device: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def graded(self) -> Any:
+        """The part of the value that is graded; all of it where none can be told."""
+        if self.graded_part is not None:
+            with suppress(Exception):
+                return self.graded_part(self.value, *self.args, **self.kwargs)
+        return self.value
 
 
 Listener = Callable[[Call], None]  # is told each call that has ended

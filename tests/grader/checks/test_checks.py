@@ -463,14 +463,14 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
         told = builtin._one_for_several(Observation(observed, None, Calls(tuple(made))))
         raise ExpectationFailed(told)
 
-    kata = SimpleNamespace(free_answers=())
+    kata = SimpleNamespace(graded_parts={})
     inner = SimpleNamespace(student=student, parts=None, kata=kata)
     context = SimpleNamespace(for_student=lambda _: inner, leaves_out=lambda _: False)
     failure = judge_case(Check("split", "It splits.", 100, [], judge), context, Case(0, {}), student).failure
     assert failure.message == "`split` returns one array where two are expected."
 
 
-def test_a_call_whose_answer_may_be_chosen_is_marked():
+def test_a_call_knows_which_part_of_its_answer_is_graded():
     student = Student()
     student.perform = lambda _: Outcome(7)
 
@@ -480,10 +480,10 @@ def test_a_call_whose_answer_may_be_chosen_is_marked():
             [call() for call in calls]
         raise CaseFailed(ExpectationFailed(""), Calls(tuple(made)))
 
-    kata = SimpleNamespace(free_answers=("lock",))
+    kata = SimpleNamespace(graded_parts={"lock": lambda _: None})
     context = SimpleNamespace(for_student=lambda _: context, student=student, parts=None, kata=kata)
     failure = judge_case(Check("f", "It is f.", 100, [], judge), context, Case(0, {}), student).failure
-    assert [call.is_free for call in failure.trace] == [True, False]
+    assert [call.graded for call in failure.trace] == [None, 7]
 
 
 def test_parts_of_a_tuple_are_not_taken_for_rows():

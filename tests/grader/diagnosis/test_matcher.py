@@ -135,11 +135,19 @@ def test_a_python_float_is_compared_like_the_float64_of_numpy():
         assert not ComparedFailure(failure_of(widened, one)).matches(record(failure_of(widened, other)))
 
 
-def test_an_answer_that_may_be_chosen_is_compared_with_nothing():
-    x = np.ones(3)
-    for is_free in (True, False):
-        one, other = (failure_of(x, Call("lock", [], {}, number, is_free=is_free)) for number in (0, 1))
-        assert ComparedFailure(one).matches(record(other)) == is_free
+def test_what_may_be_chosen_of_an_answer_is_not_compared():
+    def without_scale(pair, factor):
+        return [number * factor for number in pair[:1]]
+
+    for part, answers, same in [
+        (without_scale, ((1, 5), (1, 7)), True),
+        (without_scale, ((1, 5), (2, 5)), False),
+        (without_scale, (3, 4), False),  # no pair: all of it is compared
+        (None, ((1, 5), (1, 7)), False),
+    ]:
+        calls = (Call("split", [2], {}, value, graded_part=part) for value in answers)
+        one, other = (failure_of(np.ones(3), call) for call in calls)
+        assert ComparedFailure(one).matches(record(other)) == same
 
 
 def test_the_key_of_a_key_error_does_not_tell_two_errors_apart():

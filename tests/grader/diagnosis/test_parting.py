@@ -41,7 +41,7 @@ def place(*lines, found=None, reference=REFERENCE, before=""):
     source = f"import numpy as np\n{before}\ndef f(x, y):\n    " + "\n    ".join(lines) + "\n"
 
     def load(text, recorder=""):
-        kata = SimpleNamespace(free_answers=())
+        kata = SimpleNamespace(graded_parts={})
         student = LocalStudent.from_source("answer", text, recorder)
         return CheckContext(kata, SimpleNamespace(kata=kata), student)
 
