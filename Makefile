@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where this is set, every process compiles the grader and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: grade page vendor install wheel extension test test-all test-every test-core test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
+.PHONY: grade page vendor install wheel extension test test-all test-every test-core verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 # With LIBRARY=torch all katas are answered in PyTorch, which is installed too: their stubs are written so.
@@ -86,25 +86,26 @@ licences:
 	@{ sed '/^|/,$$d' docs/licences.md; build/tools/bin/pip-licenses --python build/users/bin/python; } > build/licences.md
 	@mv build/licences.md docs/licences.md
 
-# What a change must pass: linters, types, documentation, and every test but the slow ones of what no verdict
-# needs. Less than ten minutes on two cores; the three run side by side.
+# What a change must pass: linters, types, documentation, and every test that is not slow. Five minutes on two
+# cores; the three run side by side.
 test: $(INSTALLED)
 	@$(MAKE) --no-print-directory -j 3 lint site test-core
 
-# The same with all examples, and the other tests: what CI runs. A claim that is tried on every kata is tried on
-# a part of them.
+# The same with all examples, and the slow tests: what CI runs. A claim that is tried on every kata is tried on a
+# part of them.
 test-all: export DOJO_TESTS := all
 test-all: $(INSTALLED)
 	@$(MAKE) --no-print-directory test
-	$(BIN)/pytest -n 2 --dist worksteal $(TESTS) -m 'slow and extra and not rest'
+	$(BIN)/pytest -n 2 --dist worksteal $(TESTS) -m 'slow and not rest'
 
 # What test-all leaves out: the same claims on all other katas. An hour; before a release.
 test-every: export DOJO_TESTS := all
 test-every: $(INSTALLED)
 	$(BIN)/pytest -n 2 --dist worksteal $(TESTS) -m rest
 
+# The fast tests, and the katas as a student runs them. Tests that need Linux skip on other systems.
 test-core: $(INSTALLED)
-	$(BIN)/pytest -n 2 --dist worksteal -r s $(TESTS) -m 'not (slow and extra)'
+	$(BIN)/pytest -n 2 --dist worksteal -r s $(TESTS) -m 'not slow'
 	$(BIN)/pytest -n 2 --dist loadfile tests/katas --student=reference
 
 # Judge the course: every right answer passes, every mistake is caught and named. What was judged before is
@@ -112,10 +113,6 @@ test-core: $(INSTALLED)
 # With PART="1 3", only the first of three parts, and what has changed since it was verified.
 verify: $(INSTALLED)
 	$(BIN)/kata verify $(if $(PART),--part $(PART))
-
-# The fast tests of the grader. Tests that need Linux skip on other systems.
-test-fast: $(INSTALLED)
-	$(BIN)/pytest -n 2 $(TESTS) -m 'not slow'
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check

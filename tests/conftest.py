@@ -1,12 +1,8 @@
 """Fixtures for the tests: workers, students and a course of two katas; and which tests run."""
 
 import collections
-import functools
-import hashlib
 import os
-import platform
 import shutil
-import sys
 import textwrap
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from dojo_authoring.release.wheel import build_wheel
-from dojo_authoring.verify.judged import JUDGING
 from dojo_authoring.verify.record import write_record
 from grader.cases import oracle
 from grader.cases.generation import SEED
@@ -36,18 +31,12 @@ collect_ignore = ["grader/golden", "plugins/audit/layouts"]  # tests of exercise
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-PLUGINS = HERE / "plugins"
 LOAD_SECONDS = 20.0
 
 # --- which tests run, and with how many examples ----------------------------------------------------
 
-#: The files whose slow tests grade one file after the other. One that has passed here is left out until what
-#: judges it has changed.
-GRADES_FILES = ("test_hostile_submissions.py", "test_public_styles.py")
-#: `make test-all` sets it: then no test is left out, and Hypothesis draws more examples.
+#: `make test-all` sets it: then Hypothesis draws more examples.
 EVERYTHING = os.environ.get("DOJO_TESTS") == "all"
-PASSED = "decoder-dojo/passed"  # in pytest's cache: the digest with which each such test has passed
-passed_now = []
 
 
 def pytest_configure():
@@ -58,63 +47,15 @@ def pytest_configure():
     os.environ.pop("CI", None)  # where it is set, `grade` remembers nothing; tests of that set it
 
 
-def pytest_collection_modifyitems(config, items):
-    """Mark as `extra` all in tests/plugins, and all cases but every n-th where a test says `every(n)`.
-
-    Where it says `every(n, m)`, mark as `rest` all cases but every m-th.
-    """
+def pytest_collection_modifyitems(items):
+    """Mark as `rest` all cases but every n-th where a test says `every(n)`."""
     cases = collections.Counter()
     for item in items:
         mark = item.get_closest_marker("every")
         name = (item.path, item.originalname)
-        of_test, of_all = (*mark.args, 1)[:2] if mark else (1, 1)
-        if PLUGINS in item.path.parents or cases[name] % of_test:
-            item.add_marker("extra")
-        if cases[name] % of_all:
+        if mark and cases[name] % mark.args[0]:
             item.add_marker("rest")
         cases[name] += 1
-    leave_out_what_passed(config, items)
-
-
-def leave_out_what_passed(config, items):
-    """Skip the files that were graded before with the same judges, and say so."""
-    graded = [item for item in items if item.path.name in GRADES_FILES and item.get_closest_marker("slow")]
-    if not graded or EVERYTHING or not hasattr(config, "cache"):
-        return
-    digest_of_judges()  # before a file can change
-    passed = config.cache.get(PASSED, {})
-    why = "passed before, and what judges it has not changed since; `make test-all` runs it"
-    for item in graded:
-        if passed.get(item.nodeid) == digest_of_judges():
-            item.add_marker(pytest.mark.skip(reason=why))
-
-
-def pytest_runtest_logreport(report):
-    name = Path(report.nodeid.partition("::")[0]).name
-    if report.when == "call" and report.passed and name in GRADES_FILES:
-        passed_now.append(report.nodeid)
-
-
-def pytest_sessionfinish(session):
-    config = session.config
-    if passed_now and hasattr(config, "cache") and "PYTEST_XDIST_WORKER" not in os.environ:
-        passed = config.cache.get(PASSED, {})
-        config.cache.set(PASSED, {**passed, **dict.fromkeys(passed_now, digest_of_judges())})
-
-
-@functools.cache
-def digest_of_judges():
-    """Return a digest of what judges a submission: the grader, the laws, these tests, the machine."""
-    own = ["conftest.py", *(f"grader/{name}" for name in ("grade_hostile.py", *GRADES_FILES))]
-    folders = [*(ROOT / "grader" / part for part in JUDGING), ROOT / "tests" / "katas"]
-    folders += [*(HERE / name for name in own), HERE / "grader/submissions", HERE / "grader/public_styles"]
-    folders += [ROOT / "constraints.txt", *sorted(ROOT.glob("solutions/*/*/reference.py"))]
-    files = [file for path in folders for file in ([path] if path.is_file() else sorted(path.rglob("*.*")))]
-    state = hashlib.sha256(repr((sys.version, platform.release(), os.geteuid())).encode())
-    for file in files:
-        if file.is_file() and file.suffix != ".pyc":
-            state.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
-    return state.hexdigest()
 
 
 # --- fixtures ---------------------------------------------------------------------------------------

@@ -57,7 +57,6 @@ DICT = 'NO_SHIFT must be a dict of the arguments: {"x": …, "axis": …}.'
 NUDGE = "For which scores is exp(x) no finite number?"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [

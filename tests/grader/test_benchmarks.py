@@ -26,7 +26,6 @@ def test_what_a_benchmark_imports_from_the_project_is_there(path):
                 importlib.import_module(f"{module}.{name}")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_a_benchmark_can_be_imported(path, monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))

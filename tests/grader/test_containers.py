@@ -25,7 +25,6 @@ def cells():
     return {cell["id"]: (cell, "".join(cell["source"])) for cell in found}
 
 
-@pytest.mark.extra  # no verdict needs it
 @pytest.mark.slow  # importing nbformat takes seconds
 def test_the_notebook_holds_the_katas_as_the_course_hands_them_out():
     pytest.importorskip("nbformat", reason="notebooks are an extra")

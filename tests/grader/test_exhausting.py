@@ -27,7 +27,6 @@ SLOWEST = {
     "large_tensors",
     "sleeps_below_the_limit",
 }
-pytestmark = pytest.mark.extra  # no verdict needs it
 FILES = [file for file in sorted(HERE.glob("exhausting/*/*.py")) if file.stem not in SLOWEST]
 
 MEASURED = """
@@ -55,7 +54,7 @@ def memory_of(library):
     return run(f"import {library}")[1]
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.slow
 @pytest.mark.skipif("linux" not in sys.platform, reason="peak memory is read from /proc")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

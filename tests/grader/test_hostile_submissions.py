@@ -204,7 +204,6 @@ def folder_for_all():
         yield Path(folder)
 
 
-@pytest.mark.every(3)
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are run by an ordinary user")
 @pytest.mark.parametrize("third", range(3))
@@ -224,7 +223,6 @@ def test_all_of_it_holds_for_an_ordinary_user(folder_for_all, third):
     assert found.keys() == set(names)
 
 
-@pytest.mark.slow
 def test_text_of_a_submission_stands_in_one_line_and_commands_nobody(graded):
     checks = graded("raises_commands")["report"]["checks"]
     message = next(check["message"] for check in checks if check["status"] == "error")

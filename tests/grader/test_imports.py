@@ -129,6 +129,7 @@ def test_an_unknown_kata_is_told_without_numpy():
     assert (found.returncode, found.stdout) == (4, "False\n")
 
 
+@pytest.mark.slow
 def test_an_answer_that_passes_is_graded_without_hypothesis_and_pytorch(imported, tiny_course):
     answer = tiny_course.root / "solutions" / "attention" / "double" / "reference.py"
     arguments = ["double", "--course", tiny_course.root, "--file", answer]

@@ -7,8 +7,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-pytestmark = pytest.mark.extra  # no verdict needs it
-
 pytest.importorskip("pyte", reason="pyte is not installed")
 pytest.importorskip("pexpect", reason="pexpect is not installed")
 

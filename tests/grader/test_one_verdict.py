@@ -183,7 +183,7 @@ def assert_all_equal(found):
             assert other[key] == report, key
 
 
-@pytest.mark.every(7, 7)
+@pytest.mark.every(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KATAS)
 def test_every_answer_has_one_report(shared, keyring, name, monkeypatch):
@@ -255,7 +255,6 @@ print(json.dumps({key: asdict(replace(report, seconds=0.0)) for key, report in g
 """
 
 
-@pytest.mark.every(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["softmax", "top_p"])
 def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(

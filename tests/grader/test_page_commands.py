@@ -20,8 +20,6 @@ from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course.catalog import Course
 
-pytestmark = pytest.mark.extra  # no verdict needs it
-
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = {page.stem: page for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]}

@@ -33,7 +33,7 @@ def expected_to_fail(file):
     return set(named[1].split(", ")) if named else set()
 
 
-@pytest.mark.every(4, 2)
+@pytest.mark.every(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_public_code_is_right(grader, file):

@@ -226,6 +226,7 @@ def f(x, shift):
 """
 
 
+@pytest.mark.slow
 def test_a_rank_alone_runs_in_a_process_that_has_seen_no_other(write, tmp_path, monkeypatch):
     """No numbers of other runs show that shards are kept by what only their ranks know."""
     write(
@@ -299,6 +300,7 @@ class TestCounts:
         assert ranks.bytes_sent == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trick", ["stop()", "clear_traces()", "stop(); tracemalloc.start()"])
 def test_a_rank_that_ends_the_measurement_of_memory_does_not_pass(connect, trick):
     kata = load_file("laws_of_the_ring", ROOT / "tests/katas/parallel/test_ring_attention.py").KATA

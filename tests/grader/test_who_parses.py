@@ -129,7 +129,6 @@ def course_of(folder, files, write):
     return course
 
 
-@pytest.mark.extra  # no verdict needs it
 @pytest.mark.skipif(not find_spec("mcp"), reason="the extra `tutor` is not installed")
 def test_the_server_of_an_assistant_parses_nothing(notes, tiny_files, tmp_path, write):
     from ..plugins.editor.test_tutor import Assistant
@@ -144,7 +143,6 @@ def test_the_server_of_an_assistant_parses_nothing(notes, tiny_files, tmp_path, 
     assert {"grader/diagnosis/repair", "plugins/dojo_page/judge"} <= held(notes, pid)
 
 
-@pytest.mark.extra  # no verdict needs it
 @pytest.mark.skipif(not find_spec("pygls"), reason="the extra `editor` is not installed")
 def test_the_language_server_parses_nothing(notes, tiny_files, tmp_path, write):
     from ..plugins.editor.test_lsp import Editor, run
@@ -163,7 +161,6 @@ def test_the_language_server_parses_nothing(notes, tiny_files, tmp_path, write):
     assert "grader/diagnosis/repair" in held(notes, pids[0])
 
 
-@pytest.mark.extra  # no verdict needs it
 @pytest.mark.skipif(not find_spec("uvicorn"), reason="the extra `page` is not installed")
 def test_the_page_parses_nothing(notes, tiny_files, tmp_path, write):
     from ..plugins.page.test_page_server import Tab, entered, served, socket_at

@@ -244,7 +244,6 @@ def run(released, tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("breaking", "sentence"), BROKEN.values(), ids=list(BROKEN))
 def test_an_unusable_key_is_one_sentence_and_exit_code_2_and_never_a_score(
     breaking, sentence, double_key, run, tmp_path

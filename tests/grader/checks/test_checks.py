@@ -192,13 +192,11 @@ def center(body, more="pass"):
     return CENTER.format(body=body, more=more)
 
 
-@pytest.mark.slow
 def test_a_module_with_whole_gradients_gets_full_marks(grade):
     report = grade(center("return self.scale * x - self.scale * x.mean(-1, keepdim=True)"), "center")
     assert failed(report) == set()
 
 
-@pytest.mark.slow
 def test_a_float32_tensor_on_the_way_is_reported_with_its_likely_sources(grade):
     body = "return ((x - x.mean(-1, keepdim=True)) * self.scale).float().to(x.dtype)"
     assert message(grade(center(body), "center"), "float64_keeps_its_digits") == (
@@ -209,7 +207,6 @@ def test_a_float32_tensor_on_the_way_is_reported_with_its_likely_sources(grade):
     )
 
 
-@pytest.mark.slow
 def test_a_detached_statistic_fails_the_gradients_alone(grade):
     report = grade(center("return (x - x.mean(-1, keepdim=True).detach()) * self.scale"), "center")
     assert failed(report) == {"has_the_right_gradients"}
@@ -219,7 +216,6 @@ def test_a_detached_statistic_fails_the_gradients_alone(grade):
     assert told.call.endswith("\ncenter = Center(2)\ncenter.load_state_dict(weights)\ncenter(x)")
 
 
-@pytest.mark.slow
 def test_a_parameter_out_of_the_graph_is_named(grade):
     report = grade(center("return (x - x.mean(-1, keepdim=True)) * self.scale.data"), "center")
     assert failed(report) == {"has_the_right_gradients"}
@@ -228,7 +224,6 @@ def test_a_parameter_out_of_the_graph_is_named(grade):
     )
 
 
-@pytest.mark.slow
 def test_gradients_that_are_cut_in_evaluation_mode_fail_the_gradients_alone(grade):
     body = "y = (x - x.mean(-1, keepdim=True)) * self.scale; return y if self.training else y.detach()"
     report = grade(center(body), "center")
@@ -240,7 +235,6 @@ def test_gradients_that_are_cut_in_evaluation_mode_fail_the_gradients_alone(grad
     assert told.call.endswith("\ncenter = Center(2)\ncenter.load_state_dict(weights)\ncenter.eval()(x)")
 
 
-@pytest.mark.slow
 def test_a_table_on_the_cpu_fails_the_device_alone(grade):
     body = "return (x - x.mean(-1, keepdim=True)) * (self.scale * torch.ones(x.shape[-1]))"
     report = grade(center(body), "center")
@@ -264,7 +258,6 @@ def test_a_result_on_the_cpu_is_told_with_its_own_call():
     assert raised.value.calls.requests == (calls[0],)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("device", ["x.device", "x.device.type"])
 def test_a_table_made_on_the_device_passes(grade, device):
     body = f"return (x - x.mean(-1, keepdim=True)) * (self.scale * torch.tensor(1.0, device={device}))"
@@ -272,7 +265,6 @@ def test_a_table_made_on_the_device_passes(grade, device):
     assert (failed(report), report.score) == (set(), 1000)
 
 
-@pytest.mark.slow
 def test_code_that_reads_values_is_judged_like_any_other(grade):
     rows = "torch.stack([r.mean() + 0 * float(r.sum().detach()) for r in x])[:, None]"
     report = grade(center(f"return (x - {rows}) * self.scale"), "center")
@@ -281,7 +273,6 @@ def test_code_that_reads_values_is_judged_like_any_other(grade):
     assert failed(report) == {"stays_on_the_device"}
 
 
-@pytest.mark.slow
 def test_an_error_only_on_the_device_fails_the_check(grade):
     report = grade(center("x.detach().numpy(); return (x - x.mean(-1, keepdim=True)) * self.scale"), "center")
     assert failed(report) == {"stays_on_the_device"}
@@ -293,7 +284,6 @@ def test_an_error_only_on_the_device_fails_the_check(grade):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("told", ["x.is_cuda", "x.device.type != 'cpu'", "str(x.device) != 'cpu'"])
 def test_another_answer_on_the_device_fails_the_check(grade, told):
     body = f"return 0 * x if {told} else (x - x.mean(-1, keepdim=True)) * self.scale"
@@ -304,20 +294,17 @@ def test_another_answer_on_the_device_fails_the_check(grade, told):
     )
 
 
-@pytest.mark.slow
 def test_an_error_on_the_cpu_too_skips_the_check(grade):
     report = grade(center("return x.unknown"), "center")
     assert "stays_on_the_device" in {check.name for check in report.checks if check.status == "skipped"}
 
 
-@pytest.mark.slow
 def test_an_error_without_gradients_says_nothing_of_the_device(grade):
     body = "x = x.detach().requires_grad_(True); x.sum().backward(); return x - x.mean(-1, keepdim=True)"
     report = grade(center(body), "center")
     assert "stays_on_the_device" in {check.name for check in report.checks if check.status == "skipped"}
 
 
-@pytest.mark.slow
 def test_answers_in_bfloat16_differ_from_no_other_call(grade):
     report = grade(center("return ((x - x.mean(-1, keepdim=True)) * self.scale).bfloat16()"), "center")
     assert not failed(report) & {"stays_on_the_device", "earlier_calls_change_nothing"}
@@ -339,7 +326,6 @@ class Center(torch.nn.Module):
 """
 
 
-@pytest.mark.slow
 def test_wrong_answers_on_the_cpu_do_not_keep_the_device_from_being_judged(grade):
     report = grade(RIGHT_AT_FIRST, "center")
     (check,) = [check for check in report.checks if check.name == "stays_on_the_device"]
@@ -511,7 +497,6 @@ def test_one_array_that_two_calls_return_is_noticed(grade):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -42,6 +42,7 @@ def collecting_ring(report_on):
     return report_on("ring_attention", mistakes.source_of("keeps_every_block"))
 
 
+@pytest.mark.slow
 def test_a_broken_purpose_caps_the_points(collecting_ring):
     (failing,) = [check for check in collecting_ring.checks if check.status == "failed"]
     assert failing.name == "holds_two_blocks"

@@ -272,7 +272,6 @@ class TestElsewhere:
         ]  # the untouched copy below does not count
         assert "SCALE = ..." not in answer_to(INFO.name, cells)
 
-    @pytest.mark.extra  # no verdict needs it
     @pytest.mark.slow  # importing nbformat takes seconds
     def test_the_instructors_notebook_hands_the_page_out_as_it_is(self):
         notebook = pytest.importorskip("dojo_notebooks.notebook")

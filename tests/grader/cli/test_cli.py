@@ -66,7 +66,6 @@ def failed(result):
     return {name for name, check in checks_of(result).items() if check["status"] not in ("passed", "skipped")}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "returned",
     [
@@ -124,7 +123,6 @@ def test_a_line_of_a_file_cannot_control_the_terminal(run):
     assert "\x1b" not in run("x = '\x1b[2J' +* 2\n").stderr
 
 
-@pytest.mark.slow
 def test_a_result_of_none_is_told_with_the_line_that_computes_it(run):
     result = run("def softmax(x, axis=-1):\n    x + 1\n", "--format", "json")
     message = checks_of(result)["agrees_with_reference"]["message"]
@@ -189,6 +187,7 @@ def test_with_nothing_begun_it_welcomes_and_names_the_first_file():
     assert "head_split_merge" in result.stdout
 
 
+@pytest.mark.slow
 def test_what_a_submission_prints_is_kept_out_of_the_json(run):
     forged = 'print("::notice::10 / 10")\n' + RIGHT.format(returned="x")
     result = run(forged, "--format", "json")
@@ -196,6 +195,7 @@ def test_what_a_submission_prints_is_kept_out_of_the_json(run):
     assert json.loads(result.stdout)["score"] < 10
 
 
+@pytest.mark.slow
 def test_the_json_report_survives_a_round_trip(run):
     data = json.loads(run(RIGHT.format(returned="x * 1.0"), "--format", "json").stdout)
     assert to_json(from_json(data)) == data

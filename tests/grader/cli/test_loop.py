@@ -544,7 +544,6 @@ def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, cour
     assert second.process.wait(30) == 0
 
 
-@pytest.mark.slow
 def test_an_endless_loop_is_shown_and_stopped_on_a_terminal(terminal, save):
     one = terminal()
     one.expect("q quit")
@@ -572,7 +571,6 @@ def test_the_first_file_that_needs_pytorch_is_graded_after_a_new_beginning(termi
     assert one.process.wait(30) == 0
 
 
-@pytest.mark.slow
 def test_a_search_can_be_corrected_and_ended_by_escape(terminal):
     one = terminal()
     one.expect("q quit")
@@ -587,7 +585,6 @@ def test_a_search_can_be_corrected_and_ended_by_escape(terminal):
     assert one.process.wait(30) == 0
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_the_loop_and_sets_the_terminal_back(terminal):
     import termios
 
@@ -600,7 +597,6 @@ def test_ctrl_c_ends_the_loop_and_sets_the_terminal_back(terminal):
     assert termios.tcgetattr(one.master)[3] == before
 
 
-@pytest.mark.slow
 def test_keys_work_again_after_ctrl_z(terminal):
     import termios
 
@@ -662,7 +658,6 @@ def test_see_runs_in_a_process_of_its_own(run, course, monkeypatch):
     assert started[0][1:5] == ["-P", "-m", "grader.cli.entry", "--see"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ci", ["", "true"])
 def test_without_a_terminal_it_grades_once_and_remembers_unless_ci_is_set(course, save, monkeypatch, ci):
     monkeypatch.setenv("CI", ci)

@@ -149,7 +149,6 @@ def test_next_says_when_all_katas_pass_and_when_there_are_none(course, write, tm
     assert (told.exit_code, told.stderr) == (4, "The course has no katas yet.\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("word", [".", "exercises", "exercises/"])
 def test_a_folder_is_graded_as_all_katas_are(course, monkeypatch, word):
     monkeypatch.chdir(course.root)

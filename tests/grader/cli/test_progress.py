@@ -156,6 +156,7 @@ def test_a_kata_that_waits_is_marked_and_names_the_file_to_finish_first(
     assert first_needed(course, center) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [0, 1, 5, 40])
 def test_what_comes_after_a_single_pass_is_what_comes_in_the_loop(tmp_path, left):
     (tmp_path / "exercises").mkdir()

@@ -43,7 +43,6 @@ def assert_wrapped(shown, text, width):
     assert text.split() == [word for word in shown.split() if word != "|"] or not text
 
 
-@pytest.mark.every(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_hints_titles_and_mistakes_are_wrapped_at_words(width):

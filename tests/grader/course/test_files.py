@@ -244,7 +244,6 @@ STUDENT_S = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", ["the answer", "the state", "the best version"])
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_every_command_of_a_student_reads_what_is_no_such_file_and_ends(own, kind, file):
@@ -276,7 +275,6 @@ AUTHOR_S = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in FOREIGN if kind != "a folder"])
 @pytest.mark.parametrize("command", AUTHOR_S)
 def test_every_command_of_an_author_says_that_a_file_cannot_be_read(own, tmp_path, command, kind):

@@ -306,6 +306,7 @@ def commit_of(folder, tree):
     (folder / ".git/refs/heads/main").write_text(f"{name}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems know no limit of memory")
 @pytest.mark.parametrize("kind", [b"tree", b"commit"])
 def test_an_object_that_unpacks_to_much_ends_git_and_not_the_machine(repository, kind, monkeypatch):

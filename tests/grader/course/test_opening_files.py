@@ -195,6 +195,7 @@ def openings(tree):
                 yield node.lineno, f".{name}"
 
 
+@pytest.mark.slow
 def test_nothing_opens_files_of_others_but_the_door():
     found = {
         path.relative_to(package).as_posix(): sorted(openings(ast.parse(path.read_text("utf-8"))))

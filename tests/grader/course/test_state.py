@@ -287,6 +287,7 @@ def remember(course, own):
         History(state.folder, "double").add(report, source)
 
 
+@pytest.mark.slow
 def test_commands_that_run_side_by_side_lose_nothing_of_each_other(course, state):
     forks = multiprocessing.get_context("fork")
     ran = [forks.Process(target=remember, args=(course, own)) for own in "abcdef"]
@@ -324,7 +325,6 @@ def test_a_folder_that_another_process_has_locked_for_good_holds_nobody_up(state
     assert state.kata("double").hints == 2
 
 
-@pytest.mark.extra  # no verdict needs the page
 @pytest.mark.slow
 def test_a_page_that_is_killed_while_it_saves_loses_nothing_and_leaves_nothing():
     script = Path(__file__).resolve().parents[3] / "benchmarks" / "killed.py"

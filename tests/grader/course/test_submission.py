@@ -69,6 +69,7 @@ def test_what_is_nested_too_deeply_is_refused(read):
     assert refusal(read, b"x = a" + b".a" * 3_000) == TOO_DEEP
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python parses f-strings in linear time")
 @pytest.mark.parametrize("end", ["'", "' + ("], ids=["whole", "with an open bracket"])
 def test_f_strings_that_would_be_parsed_for_minutes_are_not_judged(read, end, monkeypatch):
@@ -89,6 +90,7 @@ def test_f_strings_of_a_notebook_are_not_judged_either(info, tmp_path, monkeypat
     assert refusal(read_submission, info, tmp_path / "a.ipynb") == TOO_LONG.replace("mine.py", "a.ipynb")
 
 
+@pytest.mark.slow
 def test_many_short_f_strings_and_a_long_table_are_read(read):
     assert read(b"x = f'{1}'\n" * 10_000).source.count("{") == 10_000
     assert read(b"x = [" + b"{1: 2}, " * 10_000 + b"]\n").source.count("{") == 10_000

@@ -62,6 +62,7 @@ def said(report):
     return {(m.id, m.certain, m.partial) for check in report.checks if (m := check.mistake)}
 
 
+@pytest.mark.slow
 def test_a_mistake_is_named_behind_an_exception_that_comes_first_everywhere(located):
     report = located("softmax", SOFTMAX)
     found = {check.mistake for check in report.checks if check.mistake}
@@ -72,6 +73,7 @@ def test_a_mistake_is_named_behind_an_exception_that_comes_first_everywhere(loca
     assert account.repair_text(report) == FACT.format("whether an axis is kept")
 
 
+@pytest.mark.slow
 def test_wrong_values_beside_an_exception_have_the_whole_name(located):
     report = located("sinusoidal_positions", POSITIONS)
     named = {check.status for check in report.checks if check.mistake}

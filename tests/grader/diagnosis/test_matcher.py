@@ -336,7 +336,6 @@ class Center(nn.Module):
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("result", "mistake"),
     [
@@ -349,7 +348,6 @@ def test_a_detached_part_is_named(grade, result, mistake):
     assert named(grade(CENTER.format(result=result), "center")) == {"has_the_right_gradients": mistake}
 
 
-@pytest.mark.slow
 def test_a_wrong_value_of_a_module_is_named(grade):
     report = grade(CENTER.format(result="x - x.mean(-1, keepdim=True)"), "center")
     assert named(report)["agrees_with_reference"] == "forgets_the_scale"

@@ -79,6 +79,7 @@ CENTER = """
 """
 
 
+@pytest.mark.slow
 def test_a_module_s_axis_is_found(locate):
     found = locate(CENTER, "center")
     assert [shown(repair) for repair in found.repairs] == [("an axis", 11, "0")]

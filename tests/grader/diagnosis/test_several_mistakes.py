@@ -39,6 +39,7 @@ def named(softmax_grader):
     return named_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -71,6 +72,7 @@ def test_two_mistakes_with_a_third_that_is_unknown_are_not_named(named):
     assert named("return np.exp(x) / np.exp(x).sum() + 0.125") == set()
 
 
+@pytest.mark.slow
 def test_three_mistakes_are_found_where_the_smallest_case_shows_all_of_them(numpy_source):
     course = Course(ROOT)
     code = """
@@ -92,6 +94,7 @@ def adamw_step(parameter, gradient, m, v, step, lr=1e-3, betas=(0.9, 0.999), eps
     }
 
 
+@pytest.mark.slow
 def test_mistakes_that_change_other_words_of_one_line_are_named(numpy_source):
     course = Course(ROOT)
     code = """
@@ -123,6 +126,7 @@ def causal_mask(query_len, key_len=None):
     assert "causal_mask(2)" not in told.check.call  # without a cache it shows nothing
 
 
+@pytest.mark.slow
 def test_two_mistakes_that_have_a_check_each_are_said_once(numpy_source):
     course = Course(ROOT)
     code = """
@@ -155,6 +159,7 @@ def int8_linear(x, w_q, w_scale):
 """
 
 
+@pytest.mark.slow
 def test_a_half_that_only_mends_what_the_other_breaks_behind_the_complaint_is_not_named(
     tmp_path, numpy_source
 ):

@@ -140,7 +140,6 @@ def test_no_format_writes_a_command_of_a_host(text):
         assert not COMMAND.search(others), name
 
 
-@pytest.mark.slow
 @hostile
 def test_a_bounded_report_is_bounded_in_every_format(text):
     katas = tuple(map(bounded, report(text * 100).katas))

@@ -14,8 +14,6 @@ from dojo_classroom.student_page import STUDENT_TEMPLATE
 from grader.formats import account, html, pages
 from grader.report import CheckReport, KataReport, Mistake, Report
 
-pytestmark = pytest.mark.extra  # no verdict needs it
-
 PACKAGES = (Path(pages.__file__).parents[1], Path(__file__).parents[3] / "plugins")
 TEMPLATES = [file for package in PACKAGES for file in package.rglob("templates/*.html")]
 

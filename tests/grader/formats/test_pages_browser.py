@@ -22,7 +22,7 @@ from grader.grading.pictures import pictures_of
 from grader.report import CheckReport, KataReport, Mistake, Place, Report
 from grader.values.comparison import Tolerance, first_difference
 
-pytestmark = [pytest.mark.slow, pytest.mark.extra]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
 EVIL = "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'>"

@@ -39,6 +39,7 @@ def test_no_line_of_a_report_begins_with_a_command(width):
     assert [line for line in lines if line.lstrip().startswith(("::", "##["))] == []
 
 
+@pytest.mark.slow
 def test_the_command_shows_what_was_printed():
     arguments = ["softmax", "--file", "tests/grader/submissions/prints_score_lines.py", "--show-output"]
     lines = CliRunner().invoke(grade, arguments).output.splitlines()

@@ -58,6 +58,7 @@ def report_on():
         yield lambda name, source: grader.grade(parse(infos[name], source, f"{name}.py")).report
 
 
+@pytest.mark.slow
 def test_an_axis_that_a_sum_has_lost_is_asked_for_and_found(report_on):
     first = report_on("softmax", SUMS)
     assert any("`keepdims=True`" in account.fails(check) for check in account.wrong(first))
@@ -160,7 +161,7 @@ REFERENCES = sorted(ROOT.glob("solutions/*/*/reference.py"))
 MAKING_TENSORS = [file.parent.name for file in REFERENCES if MADE_ON_A_DEVICE.search(file.read_text("utf-8"))]
 
 
-@pytest.mark.every(10, 5)
+@pytest.mark.every(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("kata", MAKING_TENSORS)
 def test_a_tensor_made_on_the_advised_device_costs_no_points(report_on, kata):

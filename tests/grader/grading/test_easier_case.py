@@ -122,7 +122,6 @@ def test_a_case_without_what_others_follow_from_stays_as_it_is():
     assert kata.completed({"y": 1}) == {"y": 1}
 
 
-@pytest.mark.slow
 def test_the_check_of_the_device_has_no_easier_case_for_an_answer_in_pytorch(tiny_course, torch_source):
     info = tiny_course.kata_info("double")
     source = "import torch\n\ndef double(x):\n    return torch.tensor((2 * x).tolist(), dtype=x.dtype)\n"

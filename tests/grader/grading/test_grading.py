@@ -121,7 +121,6 @@ def test_every_mistake_fails_and_is_named(grade, tiny_course, mistake):
     assert {check.mistake.id for check in report.checks if check.status == "failed"} == {mistake}
 
 
-@pytest.mark.slow
 def test_the_module_kata_gives_its_reference_full_marks(grade, tiny_course):
     report = grade(tiny_course.solution(tiny_course.kata_info("center"), "reference").read_text(), "center")
     assert (report.status, report.score) == ("passed", 1000)
@@ -333,6 +332,7 @@ def test_a_submission_that_fails_only_when_imported_again_is_given_up(tiny_cours
     assert statuses(report) == ["error"] * 9
 
 
+@pytest.mark.slow
 def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_path):
     file = tmp_path / "softmax.py"
     file.write_text(

@@ -129,6 +129,7 @@ def test_a_check_of_several_parts_gives_the_share_of_those_that_are_written(judg
     assert law.message == "Needs decoder_self_mask, which is not written."
 
 
+@pytest.mark.slow
 def test_the_report_has_a_line_of_the_parts(judge):
     assert render_kata(judge(MASK), View(offers_commands=False)).splitlines() == [
         "padding_mask  2.1 / 10   … 2 of 3 parts not written",
@@ -210,7 +211,6 @@ def test_what_may_be_written_elsewhere_is_no_stub(code):
     assert unwritten_parts(ast.parse(code), ("f",)) == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("body", ["pass", "...", '"""The gated one."""'])
 def test_a_class_with_an_empty_body_that_inherits_a_right_one_gets_full_marks(grader, body):
     info = COURSE.kata_info("swiglu")
@@ -250,7 +250,7 @@ def grade_alone(grader, info, source, kept):
     return grader.grade(submission).report
 
 
-@pytest.mark.every(12, 4)
+@pytest.mark.every(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("info", KATAS, ids=lambda info: info.name)
 def test_each_part_of_the_reference_alone_is_right_or_needs_another(grader, info):
@@ -264,7 +264,7 @@ def test_each_part_of_the_reference_alone_is_right_or_needs_another(grader, info
         assert {one.status for one in report.parts if one.name != part} == {"not_written"}
 
 
-@pytest.mark.every(12, 4)
+@pytest.mark.every(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("info", KATAS, ids=lambda info: info.name)
 def test_a_mistake_in_a_part_alone_is_found(grader, info):

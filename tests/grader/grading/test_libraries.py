@@ -187,7 +187,7 @@ OVERFLOWS_IN_TORCH = """
 """
 
 
-@pytest.mark.every(12, 4)
+@pytest.mark.every(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", IN_TORCH, ids=lambda path: path.parent.name)
 def test_an_idiomatic_answer_in_pytorch_has_full_marks(grader, path):
@@ -255,7 +255,6 @@ SPLITS = """
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "fails"),
     [
@@ -393,7 +392,7 @@ def test_an_answer_that_leaves_the_device_does_not_pass(grader):
 # --- the known mistakes, translated ---
 
 
-@pytest.mark.every(3, 3)
+@pytest.mark.every(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["layer_norm", "cross_attention", "decoder_layer"])
 def test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks(grader, name):
@@ -402,6 +401,7 @@ def test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks(grader, name
         assert (one.failed, one.score) == (other.failed, other.score), mistake
 
 
+@pytest.mark.slow
 def test_a_tensor_from_a_file_that_uses_numpy_too_is_explained(grader):
     source = "import numpy as np, torch\ndef softmax(x, axis=-1):\n    return torch.tensor(np.exp(x))\n"
     messages = {check.name: check.message for check in graded(grader, source).checks}

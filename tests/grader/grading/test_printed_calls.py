@@ -134,7 +134,7 @@ def calls_of(course, kata, source, worker):
             yield told, call, gradient_of(failure, call), item_of(failure, call), found, printed
 
 
-@pytest.mark.every(24, 12)
+@pytest.mark.every(12)
 @pytest.mark.parametrize(
     "kata", [pytest.param(kata, marks=[pytest.mark.slow] * (kata != "softmax")) for kata in KATAS]
 )
@@ -173,7 +173,7 @@ NTH = 6
 SAMPLE = ("softmax", "translation_loop", "tensor_parallel")
 
 
-@pytest.mark.every(30, 15)
+@pytest.mark.every(15)
 @pytest.mark.parametrize(
     "kata", [pytest.param(kata, marks=[pytest.mark.slow] * (kata not in SAMPLE)) for kata in KATAS]
 )
@@ -187,7 +187,7 @@ def test_what_stands_below_a_printed_call_is_true_of_the_mistake_and_of_the_mend
     assert found.said or kata not in SAMPLE  # of others a long call or a state may hide all that is said
 
 
-@pytest.mark.every(32, 16)
+@pytest.mark.every(16)
 @pytest.mark.parametrize(
     "kata", [pytest.param(kata, marks=[pytest.mark.slow] * (kata != "softmax")) for kata in KATAS]
 )

@@ -195,7 +195,6 @@ def test_a_task_is_taken_only_when_a_process_is_free(opens):
         assert len(list(results)) == 4
 
 
-@pytest.mark.slow
 def test_processes_that_end_before_they_begin_are_one_sentence_and_no_fault_of_a_task(jobs):
     with (
         closing(Pool(jobs.dies_at_once, 1)) as pool,

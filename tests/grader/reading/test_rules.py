@@ -131,7 +131,6 @@ def test_a_detour_taken_at_import_is_refused_too(connect):
         connect(code, forbidden=NORM).f(np.ones(2))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "call", ["x.softmax(-1)", "torch.nn.Softmax(-1)(x)", "F.softmax(x, -1)", "getattr(x, 'soft' + 'max')(-1)"]
 )

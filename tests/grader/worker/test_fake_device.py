@@ -478,7 +478,6 @@ class Half(torch.nn.Module):
 """
 
 
-@pytest.mark.slow
 def test_what_is_compiled_runs_as_it_is_written(connect):
     student = connect(COMPILED, library="torch")
     half = student.Half()

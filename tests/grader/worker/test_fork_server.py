@@ -205,7 +205,6 @@ def test_from_the_second_on_the_next_worker_gets_ready_beforehand():
         assert len({process.pid for process in started}) == len({process.scratch for process in started}) == 3
 
 
-@pytest.mark.slow
 @LINUX
 @pytest.mark.parametrize("what", ["dead", "on another device"])
 def test_a_worker_that_cannot_be_used_is_replaced(what):
@@ -224,7 +223,6 @@ def test_a_worker_that_cannot_be_used_is_replaced(what):
         assert load(started[-1], "def f(): return 1")[0].f() == 1
 
 
-@pytest.mark.slow
 @LINUX
 def test_a_worker_that_nobody_needed_leaves_with_the_server():
     with started_twice() as (_, _, spare):

@@ -570,7 +570,6 @@ for name in {entries}:
 """
 
 
-@pytest.mark.every(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kata", ["debug_future_leak", "debug_decoder_block", "debug_device", "debug_masked_attention"]

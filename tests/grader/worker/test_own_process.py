@@ -44,7 +44,7 @@ def verdict(grader, info, source):
 
 
 @pytest.mark.slow
-@pytest.mark.every(15, 5)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("kata", KATAS)
 def test_the_verdict_is_the_one_of_a_worker_in_another_process(kata):
     course = Course(ROOT)
@@ -87,6 +87,7 @@ print(report.score, *{check.mistake.id for check in report.checks if check.mista
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_needed_that_a_browser_lacks(tmp_path):
     course, key = Course(ROOT), tmp_path / "softmax.key"
     key.write_bytes(write([entry_of(course, course.katas["softmax"], SEED)], SEED, "this"))

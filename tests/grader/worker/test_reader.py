@@ -257,6 +257,7 @@ class TestProcesses:
                 assert _outcome(info, source, by) == _outcome(info, source, None)
 
 
+@pytest.mark.slow
 def test_a_class_in_which_some_hand_in_hostile_texts_is_graded(tiny_course, tmp_path, write):
     """Each of these texts has ended the process that keeps everybody's points, or stopped it for hours."""
     right = (tiny_course.root / "solutions/attention/double/reference.py").read_text()

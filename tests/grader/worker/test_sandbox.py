@@ -561,7 +561,6 @@ def f(way, place, number):
 
 
 @LINUX
-@pytest.mark.slow
 @pytest.mark.skipif(not (landlock.version() and seccomp.available()), reason="the kernel lacks a layer")
 def test_two_workers_that_agree_share_nothing_through_pytorch(connect):
     """As the workers of two ranks: one leaves a 7, and the other looks for it."""
@@ -619,7 +618,6 @@ def test_what_answers_use_is_allowed(connect, way):
     assert connect(ASKED).f(way) == 0
 
 
-@pytest.mark.slow
 def test_pytorch_computes_loads_and_draws_in_the_sandbox(connect):
     code = """
         import io, torch

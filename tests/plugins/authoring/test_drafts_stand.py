@@ -181,6 +181,7 @@ def problems(course, info):
     return found + [outcome.gap for outcome in judged if outcome.gap]
 
 
+@pytest.mark.slow
 def test_the_reference_of_a_draft_passes(tmp_path):
     """Any two parts of a signature occur together in a draft whose reference is judged with a few cases."""
     found = {}
@@ -225,6 +226,7 @@ PARTICULAR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTICULAR)
 def test_a_draft_of_a_particular_shape_stands(name, tmp_path):
     shape, reference = PARTICULAR[name]
@@ -234,7 +236,7 @@ def test_a_draft_of_a_particular_shape_stands(name, tmp_path):
     assert problems(course, info) == []
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", SHAPES)
 def test_a_draft_of_any_shape_stands(maker, tmp_path):

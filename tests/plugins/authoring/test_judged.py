@@ -328,6 +328,7 @@ def test_with_another_declaration_or_reference_all_is_judged(known, judged, path
     assert judged == EVERYTHING
 
 
+@pytest.mark.slow
 def test_with_another_judging_module_all_is_judged(known, judged, monkeypatch):
     monkeypatch.setattr(judgements, "_digest_of_code", lambda: "another")
     verified(known)
@@ -389,6 +390,7 @@ def test_two_mistakes_that_are_alike_are_told_as_soon_as_one_is_made_so(known):
     assert "the mistake `copies` is taken for `triples`" in verified(known)[1][0]
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_while_it_is_judged_is_not_recorded(course, monkeypatch):
     outcomes = katas.outcomes
 
@@ -418,6 +420,7 @@ def test_what_verify_judged_is_read_by_a_grading_and_the_other_way_round(course,
     assert repr(again) == repr(mistakes)
 
 
+@pytest.mark.slow
 def test_answers_to_questions_that_a_grading_judged_are_named_by_verify(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     info = Course(ROOT).kata_info("attention_questions")
@@ -521,6 +524,7 @@ def test_the_files_used_longest_ago_are_deleted_when_the_cache_is_full(course, m
     assert any(name.endswith(".judged") for name in left)
 
 
+@pytest.mark.slow
 def test_the_file_just_written_stays_also_in_a_cache_that_is_too_small(course, monkeypatch, judged):
     monkeypatch.setattr(oracle, "LARGEST_CACHE", 0)
     verified(course)

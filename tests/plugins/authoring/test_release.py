@@ -226,6 +226,7 @@ def on_host(script, dojo, *words, **variables):
     return subprocess.run(["sh", script, *words], env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script of the host's Linux images")
 @pytest.mark.parametrize(("source", "score"), [(RIGHT, 1.0), ("def double(", None)])
 def test_a_prairielearn_question_grades_a_submission(source, score, platforms, tmp_path):
@@ -871,6 +872,7 @@ def own_grade(folder, *words):
     return CliRunner().invoke(run_grade, [*words, "--course", str(folder)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("allowed", "said", "unsaid"),
     [

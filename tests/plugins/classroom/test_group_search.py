@@ -52,6 +52,7 @@ def grade_class(folder, tiny_course):
     return result, (folder / "out" / "class.html").read_text(), (folder / "drafts.py").read_text()
 
 
+@pytest.mark.slow
 def test_the_class_page_shows_the_place_beside_the_group(graded):
     result, page, _ = graded
     assert result.exit_code == 0

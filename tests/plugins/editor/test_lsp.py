@@ -617,6 +617,7 @@ def test_neovim_shows_the_diagnostics_with_the_lines_of_the_page(course):
     assert "none" in shown
 
 
+@pytest.mark.slow
 def test_the_lines_for_helix_and_jupyterlab_start_the_server():
     helix = tomllib.loads(of_page("toml"))
     server = helix["language-server"]["grade"]

@@ -366,6 +366,7 @@ def named(values):
     return [pytest.param(value, id=re.sub(r"\W+", "_", ascii(value))[:60]) for value in values]
 
 
+@pytest.mark.slow
 def test_what_is_searched_for_is_found_where_it_stands(answers_nothing, secrets):
     lines, values = secrets
     assert len(lines) > 50

@@ -93,7 +93,7 @@ def cpu_of(pid):
     return 0.0
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python parses f-strings in linear time")
 @pytest.mark.parametrize("way", WAYS)

@@ -184,6 +184,7 @@ def test_it_is_offered_with_every_hint_from_the_last_one_on(course):
     assert [text == offer for text in told] == [False, False, True, True, True]
 
 
+@pytest.mark.slow
 def test_it_is_offered_once_a_version_fails_that_was_written_after_a_hint(course):
     info = info_of(course)
     path = course.stub(info)

@@ -45,6 +45,7 @@ def course_grader():
 # --- which katas have one ---
 
 
+@pytest.mark.slow
 def test_the_page_lists_the_puzzle_of_every_kata():
     assert table(COURSE) in (ROOT / "docs/puzzle.md").read_text(encoding="utf-8")
 

@@ -73,7 +73,7 @@ def test_a_law_that_passes_everything_catches_nothing(opened):
     assert any("test_it  holds, and catches nothing" in line for line in told("softmax", judgement, 80))
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -116,7 +116,7 @@ def test_sums(softmax, x, axis):
     assert not sums.refused
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "body",
     [
@@ -152,7 +152,7 @@ IS_UNLUCKY = unlucky()
 """
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "law",
     [
@@ -167,7 +167,7 @@ def test_laws_that_fail_by_chance_catch_nothing(opened, law):
     assert judgement.hundredths <= 50
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "fails",
     [
@@ -301,7 +301,7 @@ def test_the_versions_are_right_or_have_one_fault_each(opened):
     assert all(version.fault.mended(version.fault.was) == own.source for version in wrong)
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", SETS)
 def test_good_laws_get_many_points_and_weak_ones_few(opened, name):
     """Three good and three weak sets of laws for each of five katas."""
@@ -365,7 +365,7 @@ def test_an_answer_that_does_not_pass_any_more_judges_no_laws(mine, tmp_path):
     assert done.output.startswith("softmax: your answer does not pass any more. ")
 
 
-@pytest.mark.every(1, 3)
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "damage",
     ["{", "[]", '{"digest": 1}', "[" * 10_000, '{"digest": "a", "versions": [{"source": [], "fault": 3}]}'],
