@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import CodeType
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +32,9 @@ from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Tolerance, ep
 from grader.worker.calls import Call, Calls, Listener
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Handle, TensorOutline
+
+MOST_JOINED = 4000  # joined mistakes of a kata that keep their answers, some 2 KB each
+MOST_WITH_CODE = 100  # of them that keep their code, some 50 KB each
 
 
 class KnownMistake(Protocol):
@@ -108,10 +113,16 @@ class MistakeOfCourse:
     runs for one case, after all checks before it. Elsewhere only those that compare answers run before it:
     the others, such as those of dtypes and devices, take as long again."""
 
-    def __init__(self, answers: KnownSolutions, name: str, prepared: PreparedKata) -> None:
+    def __init__(
+        self,
+        answers: KnownSolutions,
+        name: str,
+        prepared: PreparedKata,
+        joined: JoinedMistakes | None = None,
+    ) -> None:
         self.id = name
         self._answers, self._prepared = answers, prepared
-        self._file = answers.file_of(name)
+        self._joined = joined or JoinedMistakes(answers, prepared)
         self._checks = {check.name: check for check in prepared.checks}
         self._single: dict[tuple[str, int], Recorded | None] = {}
         self._stopped: set[tuple[str, int]] = set()  # which may have stopped at another answer
@@ -138,7 +149,7 @@ class MistakeOfCourse:
     def with_another(self, other: KnownMistake) -> KnownMistake | None:
         if not isinstance(other, MistakeOfCourse):
             return None
-        return at_once(self._answers, (*self.names, *other.names), self._prepared)
+        return self._joined.of((*self.names, *other.names))
 
     def outcome(self, check: Check, case: Case) -> Recorded | None:
         key = check.name, check.position(case)
@@ -214,18 +225,25 @@ class MistakeOfCourse:
         return self._answers.fresh(self.id)
 
     def _recorded(self, failure: Failure) -> Recorded:
-        return record(failure, self._file, self._answers.reference_source)
+        return record(failure, self._source(), self._answers.reference_source)
+
+    def _source(self) -> str:
+        return self._answers.file_of(self.id)
 
 
 class MistakesAtOnce(MistakeOfCourse):
     """Several mistakes of a course at once: the reference with the edits of them all."""
 
     def __init__(
-        self, answers: KnownSolutions, names: tuple[str, ...], prepared: PreparedKata, source: str
+        self,
+        answers: KnownSolutions,
+        names: tuple[str, ...],
+        prepared: PreparedKata,
+        joined: JoinedMistakes,
     ) -> None:
-        super().__init__(answers, " and ".join(names), prepared)
-        self._names, self._file = names, source
-        self._code = compile(source, f"{answers.info.name}[{self.id}]", "exec", dont_inherit=True)
+        super().__init__(answers, " and ".join(names), prepared, joined)
+        self._names = names
+        self._written: tuple[str, CodeType] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -235,21 +253,60 @@ class MistakesAtOnce(MistakeOfCourse):
     def text(self) -> str:
         return " ".join(map(self._answers.text, self._names))
 
+    @property
+    def can_be_made(self) -> bool:
+        """Whether the edits go together, and the code that they make can be imported."""
+        try:
+            self._fresh()
+        except Exception:
+            return False
+        return True
+
+    def forget_code(self) -> None:
+        """Drop the code, which takes room, and keep the answers. The code is made again when it is needed."""
+        self._written = None
+        self._contexts.pop("single", None)
+
     def _fresh(self) -> Any:
-        return self._answers.fresh_at_once(self._names, self._code)
+        return self._answers.fresh_at_once(self._names, self._make()[1])
+
+    def _source(self) -> str:
+        return self._make()[0]
+
+    def _make(self) -> tuple[str, CodeType]:
+        if self._written is None:
+            source = self._answers.at_once(self._names)
+            if source is None:
+                raise ValueError("the edits do not go together")
+            code = compile(source, f"{self._answers.info.name}[{self.id}]", "exec", dont_inherit=True)
+            self._written = source, code
+            self._joined.keep_code_of(self)
+        return self._written
 
 
-def at_once(answers: KnownSolutions, names: tuple[str, ...], prepared: PreparedKata) -> MistakesAtOnce | None:
-    """Return several mistakes as one; None if their edits do not go together."""
-    source = answers.at_once(names)
-    if source is None:
-        return None
-    try:
-        made = MistakesAtOnce(answers, names, prepared, source)
-        made._fresh()
-    except Exception:  # the edits do not go together: the code cannot be imported
-        return None
-    return made
+class JoinedMistakes:
+    """The mistakes of a kata that were joined, by their names, for all its submissions: many submissions lead
+    to the same ones. All keep what they have answered, and the last ones keep their code."""
+
+    def __init__(self, answers: KnownSolutions, prepared: PreparedKata) -> None:
+        self._answers, self._prepared = answers, prepared
+        self._made: dict[tuple[str, ...], MistakesAtOnce | None] = {}
+        self._with_code = deque[MistakesAtOnce]()
+
+    def of(self, names: tuple[str, ...]) -> MistakesAtOnce | None:
+        """Return several mistakes as one; None if their edits do not go together."""
+        if names not in self._made:
+            made = MistakesAtOnce(self._answers, names, self._prepared, self)
+            self._made[names] = made if made.can_be_made else None
+            if len(self._made) > MOST_JOINED:
+                del self._made[next(iter(self._made))]
+        return self._made[names]
+
+    def keep_code_of(self, made: MistakesAtOnce) -> None:
+        """Keep the code of one that was just made, and drop that of the one that was made first."""
+        self._with_code.append(made)
+        if len(self._with_code) > MOST_WITH_CODE:
+            self._with_code.popleft().forget_code()
 
 
 def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]:
@@ -259,8 +316,8 @@ def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]
     if not course.mistakes(prepared.info):
         return []
     answers = KnownSolutions(course, prepared.info, "mistakes")
-    names = [*answers.names, *answers.general_names(prepared.kata)]
-    return [MistakeOfCourse(answers, name, prepared) for name in names]
+    names, joined = [*answers.names, *answers.general_names(prepared.kata)], JoinedMistakes(answers, prepared)
+    return [MistakeOfCourse(answers, name, prepared, joined) for name in names]
 
 
 def record(failure: Failure, source: str = "", reference: str = "") -> Recorded:

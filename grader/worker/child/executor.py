@@ -287,7 +287,9 @@ def seed_random_numbers(seed: int = 0) -> None:
     random.seed(seed)
     np.random.seed(seed)
     if torch := sys.modules.get("torch"):
-        torch.manual_seed(seed)
+        # For every kind of GPU that is not in use, torch.manual_seed keeps the stack of its call.
+        has_gpu = torch.accelerator.current_accelerator() is not None
+        (torch if has_gpu else torch.default_generator).manual_seed(seed)
 
 
 def load_module(name: str, source: str, filename: str = "", recorder: str = "") -> types.ModuleType:
