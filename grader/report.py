@@ -57,13 +57,13 @@ class Mistake:
     """A known mistake that explains a failure.
 
     Attributes:
-        id: The name of the mistake, such as `forgets_to_scale`.
+        id: The name of the mistake, such as `forgets_to_scale`, or those of up to three, joined by "and".
         text: The explanation for the student.
         certain: Whether runs have shown the mistake; otherwise it is one possibility.
         partial: Whether it explains a part of what fails, so that there is another reason besides.
     """
 
-    id: Name
+    id: Annotated[str, Limit(240)]  # three names
     text: Value
     certain: bool = True
     partial: bool = False
