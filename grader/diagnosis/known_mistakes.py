@@ -113,17 +113,10 @@ class MistakeOfCourse:
     runs for one case, after all checks before it. Elsewhere only those that compare answers run before it:
     the others, such as those of dtypes and devices, take as long again."""
 
-    def __init__(
-        self,
-        answers: KnownSolutions,
-        name: str,
-        prepared: PreparedKata,
-        joined: JoinedMistakes | None = None,
-    ) -> None:
+    def __init__(self, name: str, joined: JoinedMistakes) -> None:
         self.id = name
-        self._answers, self._prepared = answers, prepared
-        self._joined = joined or JoinedMistakes(answers, prepared)
-        self._checks = {check.name: check for check in prepared.checks}
+        self._answers, self._prepared, self._joined = joined.answers, joined.prepared, joined
+        self._checks = {check.name: check for check in joined.prepared.checks}
         self._single: dict[tuple[str, int], Recorded | None] = {}
         self._stopped: set[tuple[str, int]] = set()  # which may have stopped at another answer
         self._whole: dict[str, list[Recorded | None]] = {}  # of the first checks
@@ -216,7 +209,7 @@ class MistakeOfCourse:
         except AnswersOtherwise:
             raise
         except BaseException:
-            del self._contexts[which]
+            self._contexts.pop(which, None)
             if which == "whole":
                 self._whole.clear()
             raise
@@ -234,14 +227,8 @@ class MistakeOfCourse:
 class MistakesAtOnce(MistakeOfCourse):
     """Several mistakes of a course at once: the reference with the edits of them all."""
 
-    def __init__(
-        self,
-        answers: KnownSolutions,
-        names: tuple[str, ...],
-        prepared: PreparedKata,
-        joined: JoinedMistakes,
-    ) -> None:
-        super().__init__(answers, " and ".join(names), prepared, joined)
+    def __init__(self, names: tuple[str, ...], joined: JoinedMistakes) -> None:
+        super().__init__(" and ".join(names), joined)
         self._names = names
         self._written: tuple[str, CodeType] | None = None
 
@@ -285,18 +272,18 @@ class MistakesAtOnce(MistakeOfCourse):
 
 
 class JoinedMistakes:
-    """The mistakes of a kata that were joined, by their names, for all its submissions: many submissions lead
-    to the same ones. All keep what they have answered, and the last ones keep their code."""
+    """The mistakes of a kata that were joined, for all its submissions: many of these lead to the same ones.
+    All keep what they have answered, and the last ones keep their code."""
 
     def __init__(self, answers: KnownSolutions, prepared: PreparedKata) -> None:
-        self._answers, self._prepared = answers, prepared
+        self.answers, self.prepared = answers, prepared
         self._made: dict[tuple[str, ...], MistakesAtOnce | None] = {}
         self._with_code = deque[MistakesAtOnce]()
 
     def of(self, names: tuple[str, ...]) -> MistakesAtOnce | None:
         """Return several mistakes as one; None if their edits do not go together."""
         if names not in self._made:
-            made = MistakesAtOnce(self._answers, names, self._prepared, self)
+            made = MistakesAtOnce(names, self)
             self._made[names] = made if made.can_be_made else None
             if len(self._made) > MOST_JOINED:
                 del self._made[next(iter(self._made))]
@@ -316,8 +303,9 @@ def known_mistakes(course: Course, prepared: PreparedKata) -> list[KnownMistake]
     if not course.mistakes(prepared.info):
         return []
     answers = KnownSolutions(course, prepared.info, "mistakes")
-    names, joined = [*answers.names, *answers.general_names(prepared.kata)], JoinedMistakes(answers, prepared)
-    return [MistakeOfCourse(answers, name, prepared, joined) for name in names]
+    joined = JoinedMistakes(answers, prepared)
+    names = [*answers.names, *answers.general_names(prepared.kata)]
+    return [MistakeOfCourse(name, joined) for name in names]
 
 
 def record(failure: Failure, source: str = "", reference: str = "") -> Recorded:

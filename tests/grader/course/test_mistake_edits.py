@@ -12,7 +12,7 @@ from grader.course.catalog import Course
 from grader.course.known_solutions import KnownSolutions, standalone_sources
 from grader.course.mistake_edits import read_drafts, read_edits
 from grader.course.submission import Submission
-from grader.diagnosis.known_mistakes import MistakeOfCourse
+from grader.diagnosis.known_mistakes import JoinedMistakes, MistakeOfCourse
 from grader.errors import KataError
 from grader.grading.grader import Grader
 
@@ -286,7 +286,7 @@ def test_an_error_in_an_edit_has_its_line_in_the_changed_reference(course):
     made = course("[asks]\nText.\n- x + x\n+ asb(x)\n")
     prepared = Grader(made, {}).prepare(made.kata_info("double"))
     answers = KnownSolutions(made, prepared.info, "mistakes")
-    mistake = MistakeOfCourse(answers, "asks", prepared)
+    mistake = MistakeOfCourse("asks", JoinedMistakes(answers, prepared))
     check = prepared.checks[0]
     assert mistake.outcome(check, check.cases[0]).status == "error"
     assert answers.file_of("asks").splitlines()[3].strip() == "return asb(x)"

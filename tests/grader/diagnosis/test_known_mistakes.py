@@ -59,3 +59,23 @@ def test_only_checks_that_compare_answers_run_before_the_one_that_is_asked(numpy
     assert len(mistake.outcomes(law)) == len(law.cases)
     ran = {check.name for check in prepared.checks if check.name in mistake._whole}
     assert ran == {check.name for check in prepared.checks if check.nature.compares or check is law}
+
+
+def test_joined_mistakes_are_made_once_and_drop_their_code_but_not_their_answers(numpy_source, monkeypatch):
+    monkeypatch.setattr("grader.diagnosis.known_mistakes.MOST_WITH_CODE", 1)
+    prepared = prepared_of("softmax", numpy_source)
+    mistakes = {mistake.id: mistake for mistake in known_mistakes(COURSE, prepared)}
+    case, later = (check := prepared.checks[0]).cases[:2]
+    one, other = mistakes["forgets_to_subtract_the_max"], mistakes["divides_by_the_sum_of_the_whole_array"]
+    joined = one.with_another(other)
+    outcome = joined.outcome(check, case)
+    assert joined._written
+    another = other.with_another(one)
+    assert another is not joined
+    assert not joined._written
+    assert one.with_another(other) is joined
+    assert joined.outcome(check, case) is outcome
+    assert not joined._written  # what was answered before needs no code
+    joined.outcome(check, later)
+    assert joined._written
+    assert not another._written
