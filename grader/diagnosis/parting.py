@@ -33,13 +33,13 @@ LEAST_CASES = 2  # in which an array has the numbers of a step of the reference
 HIDDEN = -1e8  # what is less stands for -inf
 MOST_NAMED = 3  # expressions that a sentence names
 FACT = (
-    "{} still {} the right numbers{}. No step of the reference has those that are computed here. This alone"
-    " does not make it wrong."
+    "In the cases compared, {} still {} the right numbers{}. No step of the reference has those that are"
+    " computed here. This alone does not make it wrong."
 )
 MOVED = ", maybe in another order"
 APART = (
-    "{} have the right numbers, but of different programs: one of them is what another program should have."
-    " No step of the reference has what is computed of them here."
+    "In the cases compared, {} have the right numbers, but of different programs: one of them is what another"
+    " program should have. No step of the reference has what is computed of them here."
 )
 Key = tuple[int, int]  # the number of a site, and which of its executions in a case
 

@@ -19,6 +19,7 @@ def f(x, y):
     secret = x * y
     return secret / np.sum(secret)
 """
+COMPARED = "In the cases compared,"
 UNPROVED = "No step of the reference has those that are computed here. This alone does not make it wrong."
 
 
@@ -55,20 +56,23 @@ def place(*lines, found=None, reference=REFERENCE, before=""):
 
 def test_the_first_wrong_result_of_right_numbers_is_said():
     found = place("scores = y * x", "total = np.max(scores)", "return scores / total")
-    assert found == ("np.max(scores)", f"`scores` still has the right numbers. {UNPROVED}")
+    assert found == (
+        "np.max(scores)",
+        f"{COMPARED} `scores` still has the right numbers. {UNPROVED}",
+    )
 
 
 def test_several_right_numbers_are_listed():
     found = place("scores = x * y", "total = scores / scores.sum()", "return total - 2 * scores - scores")
-    assert found == ("2 * scores", f"`scores` still has the right numbers. {UNPROVED}")
+    assert found == ("2 * scores", f"{COMPARED} `scores` still has the right numbers. {UNPROVED}")
     found = place("scores = x * y", "total = scores / scores.sum()", "return total - scores")
-    said = f"`total` and `scores` still have the right numbers. {UNPROVED}"
+    said = f"{COMPARED} `total` and `scores` still have the right numbers. {UNPROVED}"
     assert found == ("total - scores", said)
 
 
 def test_numbers_in_another_order_are_right_too():
     found = place("scores = (x * y)[::-1]", "return scores - scores.mean()")
-    said = f"`scores` still has the right numbers, maybe in another order. {UNPROVED}"
+    said = f"{COMPARED} `scores` still has the right numbers, maybe in another order. {UNPROVED}"
     assert found == ("scores.mean()", said)
 
 
@@ -97,7 +101,10 @@ def test_nothing_is_said_of_what_is_not_proved(lines):
 
 def test_an_array_that_is_changed_in_place_is_followed():
     found = place("scores = x * y", "scores[1:3] = 0", "return scores / scores.sum()")
-    assert found == ("scores[1:3] = 0", f"`scores` still has the right numbers. {UNPROVED}")
+    assert found == (
+        "scores[1:3] = 0",
+        f"{COMPARED} `scores` still has the right numbers. {UNPROVED}",
+    )
     found = place("scores = x * y", "scores /= np.sum(scores)", "scores -= 1", "return scores")
     assert found[0] == "scores -= 1"
 
@@ -152,7 +159,10 @@ def test_a_large_negative_number_stands_for_minus_infinity():
 
 def test_an_array_of_one_number_is_not_said_to_be_wrong():
     found = place("scores = x * y", "filled = np.full_like(scores, -3)", "return scores + filled")
-    assert found == ("scores + filled", f"`scores` still has the right numbers. {UNPROVED}")
+    assert found == (
+        "scores + filled",
+        f"{COMPARED} `scores` still has the right numbers. {UNPROVED}",
+    )
 
 
 def test_an_array_that_is_made_like_another_one_reads_no_numbers():
@@ -205,17 +215,23 @@ def f(x, y):
 
     def test_numbers_of_two_programs_are_said_to_be(self):
         said = (
-            "`a` and `b` have the right numbers, but of different programs: one of them is what another"
-            " program should have. No step of the reference has what is computed of them here."
+            f"{COMPARED} `a` and `b` have the right numbers, but of different programs: one of them is what"
+            " another program should have. No step of the reference has what is computed of them here."
         )
         body = "a, b = np.cos(x + n), np.sin(y); return np.dot(a, b)"
         assert self.found(body) == ("np.dot(a, b)", said)
 
     def test_numbers_of_one_program_are_right(self):
         body = "a, b = np.cos(x + n), np.sin(y + n); return np.sum(a + b)"
-        assert self.found(body) == ("a + b", f"`a` and `b` still have the right numbers. {UNPROVED}")
+        assert self.found(body) == (
+            "a + b",
+            f"{COMPARED} `a` and `b` still have the right numbers. {UNPROVED}",
+        )
 
     def test_calls_that_are_no_programs_are_not_compared(self):
         body = "a, b = np.cos(x + n), np.sin(y); return np.dot(a, b)"
         found = self.found(body, self.REFERENCE.replace("import triton", ""))
-        assert found == ("np.dot(a, b)", f"`a` and `b` still have the right numbers. {UNPROVED}")
+        assert found == (
+            "np.dot(a, b)",
+            f"{COMPARED} `a` and `b` still have the right numbers. {UNPROVED}",
+        )
