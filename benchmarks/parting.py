@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/parting.py [--every N] [KATA ...]
 
-Every Nth known mistake that is an edit of the reference is judged, and `parting_place` is asked, as it is for
+Every Nth known mistake that is an edit of the reference is judged, and `parting_of` is asked, as it is for
 a mistake that has no name. A mistake whose numbers are right, such as one of dtypes or of memory, has no
 place. The columns count the mistakes:
 
@@ -25,7 +25,7 @@ from grader.checks.context import CheckContext, PreparedKata
 from grader.checks.runner import run_check
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import KnownSolutions, importable
-from grader.diagnosis.parting import parting_place
+from grader.diagnosis.parting import parting_of
 from grader.grading.grader import Grader
 from grader.worker.in_process import LocalStudent
 
@@ -72,8 +72,8 @@ def column_of(prepared: PreparedKata, answers: KnownSolutions, name: str) -> str
 
     with np.errstate(all="ignore"), importable(answers.reference):
         results = [run_check(check, load(source)) for check in prepared.checks]
-        place = parting_place(source, reference, [one for one in results if one.failures], load)
-    if place is None:
+        parting = parting_of(source, reference, [one for one in results if one.failures], load)
+    if parting is None:
         return "nothing"
     matcher = SequenceMatcher(None, reference.splitlines(), source.splitlines(), autojunk=False)
     changed = [
@@ -82,7 +82,7 @@ def column_of(prepared: PreparedKata, answers: KnownSolutions, name: str) -> str
         if kind != "equal"
         for line in range(first + 1, max(end, first + 1) + 1)
     ]
-    distance = min(abs(place.line - line) for line in changed)
+    distance = min(abs(parting.place.line - line) for line in changed)
     return "there" if not distance else "near" if distance <= NEAR else "elsewhere"
 
 

@@ -53,6 +53,10 @@ class KnownMistake(Protocol):
         """What it changes in the reference; nothing if it is no edit of it, or no code is at hand."""
 
     @property
+    def source(self) -> str:
+        """The code of what makes the mistake; "" if none is at hand."""
+
+    @property
     def likeliness(self) -> tuple[int, int]:
         """How far from right it is, crude ones first, and how much it changes: the order of joining them."""
 
@@ -88,6 +92,10 @@ class MistakeOfKey:
     @property
     def changes(self) -> frozenset[Change]:
         return frozenset()
+
+    @property
+    def source(self) -> str:
+        return ""
 
     @property
     def likeliness(self) -> tuple[int, int]:
@@ -218,9 +226,10 @@ class MistakeOfCourse:
         return self._answers.fresh(self.id)
 
     def _recorded(self, failure: Failure) -> Recorded:
-        return record(failure, self._source(), self._answers.reference_source)
+        return record(failure, self.source, self._answers.reference_source)
 
-    def _source(self) -> str:
+    @property
+    def source(self) -> str:
         return self._answers.file_of(self.id)
 
 
@@ -257,7 +266,8 @@ class MistakesAtOnce(MistakeOfCourse):
     def _fresh(self) -> Any:
         return self._answers.fresh_at_once(self._names, self._make()[1])
 
-    def _source(self) -> str:
+    @property
+    def source(self) -> str:
         return self._make()[0]
 
     def _make(self) -> tuple[str, CodeType]:

@@ -74,11 +74,16 @@ class Naming:
             own = [one for one in self._mistakes if one.id not in GENERAL]
             several = SeveralMistakes(own, self._due, self._unexplained)
             self._find_reasons(several.likely)
-            self._find_several(several)
+            self._find_several(several.found())
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
             self.found = {name: replace(one, certain=False) for name, one in in_float32.found.items()}
+
+    def run_from(self, known: KnownMistake) -> None:
+        """Find the mistakes that explain all together with one that is known to be there."""
+        others = [one for one in self._mistakes if one.id not in GENERAL]
+        self._find_several(SeveralMistakes(others, self._due, self._unexplained).found_with(known))
 
     def _find(self) -> None:
         known: set[str] = set()
@@ -102,11 +107,11 @@ class Naming:
             if c.check.nature.compares
         )
 
-    def _find_several(self, search: SeveralMistakes) -> None:
+    def _find_several(self, search: Iterator[list[Joined]]) -> None:
         """Find mistakes that explain together what no single one does, unless a single one is a fact."""
         if all(map(self._is_certain, self._due)) and not any(m.partial for m in self.found.values()):
             return
-        for several in search.found():
+        for several in search:
             facts = [joined for joined in several if self._explains_all(self._judged(joined.whole))]
             facts.sort(key=lambda one: sum(map(self._judged(one.whole).explains, self._failed)), reverse=True)
             if names := next(filter(None, map(self._names_of, facts)), {}):

@@ -19,6 +19,7 @@ from itertools import combinations, islice
 import numpy as np
 
 from grader.answer_keys.answers import Case
+from grader.cases.oracle import Oracle
 from grader.checks.context import Check, CheckContext
 from grader.checks.runner import CheckResult, Failure, judge_case
 from grader.diagnosis.recording import RECORD, Array, Site, Step, recording, steps_of
@@ -64,9 +65,19 @@ class Run:
     given: Sequence[Array]  # the arguments
 
 
-def parting_place(
+@dataclass(frozen=True)
+class Parting:
+    """The place where wrong numbers come of right ones, and the wrong array in each of some failing cases of
+    a check."""
+
+    place: EditPlace
+    check: Check
+    wrong: Sequence[tuple[Case, Array]]
+
+
+def parting_of(
     source: str, reference: str, results: Sequence[CheckResult], load: Callable[[str, str], CheckContext]
-) -> EditPlace | None:
+) -> Parting | None:
     """Return the first expression of a submission that computes wrong numbers from right ones, such as
     `q @ k.T / d_k` where `q @ k.T` is right; None if there is none.
 
@@ -78,19 +89,25 @@ def parting_place(
         return None
     recorded, sites = recording(source)
     own = load(recorded, RECORD)
-    right = CheckContext(
-        own.oracle.kata, own.oracle, LocalStudent.from_source("reference", recording(reference)[0], RECORD)
-    )
+    right = recorded_here(reference, own.oracle)
     are_programs = "import triton" in reference
     for check, failures in groups:
         cases = [failure.case for failure in failures]
         runs = [
-            Run(_steps(check, own, case), _steps(check, right, case), _given(failure))
+            Run(steps_in(check, own, case), steps_in(check, right, case), _given(failure))
             for case, failure in zip(cases, failures, strict=True)
         ]
-        if place := _first_wrong(runs, sites, are_programs=are_programs):
-            return place
+        if found := _first_wrong(runs, sites, are_programs=are_programs):
+            place, arrays = found
+            wrong = [(case, array) for case, array in zip(cases, arrays, strict=True) if array is not None]
+            return Parting(place, check, wrong)
     return None
+
+
+def recorded_here(source: str, oracle: Oracle) -> CheckContext:
+    """Return what calls an answer that can be trusted, which records in this process."""
+    student = LocalStudent.from_source("reference", recording(source)[0], RECORD)
+    return CheckContext(oracle.kata, oracle, student)
 
 
 def _groups(results: Sequence[CheckResult]) -> Iterator[tuple[Check, list[Failure]]]:
@@ -109,7 +126,7 @@ def _given(failure: Failure) -> list[Array]:
     return [array for leaf in given if (array := to_numpy(leaf)) is not None]
 
 
-def _steps(check: Check, context: CheckContext, case: Case) -> list[Step]:
+def steps_in(check: Check, context: CheckContext, case: Case) -> list[Step]:
     """Judge a case with a student that records, and return what it has recorded."""
     steps_of(context.student)
     afresh = CheckContext(context.kata, context.oracle, context.student)  # which has asked nothing yet
@@ -117,19 +134,33 @@ def _steps(check: Check, context: CheckContext, case: Case) -> list[Step]:
     return steps_of(context.student)
 
 
-def _first_wrong(runs: Sequence[Run], sites: Sequence[Site], *, are_programs: bool) -> EditPlace | None:
-    """Return the first place that computes wrong numbers from right ones. What differs by a factor or a term
-    of each row is wrong only if nothing else is. With `are_programs`, calls are programs of a kernel."""
-    longest = max(runs, key=lambda run: len(run.steps))
-    calls = _Known(longest) if are_programs else None
-    steps, states = longest.steps, _states(runs)
+def _first_wrong(
+    runs: Sequence[Run], sites: Sequence[Site], *, are_programs: bool
+) -> tuple[EditPlace, list[Array | None]] | None:
+    """Return the first place that computes wrong numbers from right ones, and its array in each run; None
+    where it is not wrong. What differs by a factor or a term of each row is wrong only if nothing else is.
+    With `are_programs`, calls are programs of a kernel."""
+    known_in = [_Known(run) for run in runs]
+    longest = max(range(len(runs)), key=lambda number: len(runs[number].steps))
+    calls = known_in[longest] if are_programs else None
+    steps, states = runs[longest].steps, _states(runs, known_in)
     inputs = _inputs(steps, sites)
     for of_rows in (State.OPEN, State.WRONG):
         found = [states.get(key, State.OPEN) for key in _keys(steps)]
         known: list[State] = [of_rows if state is State.ROWS else state for state in found]
-        if place := _suspect(steps, known, inputs, sites, calls):
-            return place
+        if suspect := _suspect(steps, known, inputs, sites, calls):
+            place, at = suspect
+            key = next(islice(_keys(steps), at, None))
+            return place, [_wrong(run, key, those) for run, those in zip(runs, known_in, strict=True)]
     return None
+
+
+def _wrong(run: Run, key: Key, known: _Known) -> Array | None:
+    """Return the array of a step in a run; None if it is not wrong there."""
+    step = next((step for own, step in zip(_keys(run.steps), run.steps, strict=True) if own == key), None)
+    if step is None or step.array is None:
+        return None
+    return step.array if known.state(step.array)[0] in (State.WRONG, State.ROWS) else None
 
 
 def _suspect(
@@ -138,10 +169,10 @@ def _suspect(
     inputs: Sequence[set[int]],
     sites: Sequence[Site],
     calls: _Known | None,
-) -> EditPlace | None:
-    """Return the first wrong step that reads right ones, if nothing right comes of it. What is computed of
-    the arguments alone, or of parts of them, says little: another style begins in another way, and a part may
-    be the wrong one."""
+) -> tuple[EditPlace, int] | None:
+    """Return the first wrong step that reads right ones, and its position, if nothing right comes of it. What
+    is computed of the arguments alone, or of parts of them, says little: another style begins in another way,
+    and a part may be the wrong one."""
     read: list[set[int]] = []  # by step, the steps that it reads, through those that are open
     rests_on: list[set[int]] = []  # by step, the suspects of which it is computed
     suspects = set[int]()
@@ -172,8 +203,8 @@ def _suspect(
     if calls and (apart := calls.of_different_calls([steps[one].array for one in same])):
         texts = dict.fromkeys(f"`{sites[steps[same[at]].site].text}`" for at in apart)
         if len(texts) == len(apart):
-            return EditPlace(site.line, site.columns, "numbers", APART.format(listed([*texts])))
-    return EditPlace(site.line, site.columns, "numbers", _fact(said))
+            return EditPlace(site.line, site.columns, "numbers", APART.format(listed([*texts]))), first
+    return EditPlace(site.line, site.columns, "numbers", _fact(said)), first
 
 
 def _of_the_call(at: int, steps: Sequence[Step], known: Sequence[State], sites: Sequence[Site]) -> int:
@@ -220,12 +251,11 @@ def _inputs(steps: Sequence[Step], sites: Sequence[Site]) -> list[set[int]]:
     return found
 
 
-def _states(runs: Sequence[Run]) -> dict[Key, State]:
+def _states(runs: Sequence[Run], known_in: Sequence[_Known]) -> dict[Key, State]:
     """Return the state of each step of the submission: of the n-th execution of each expression, over all
     cases."""
     every: dict[Key, list[tuple[Array, State, frozenset[int]]]] = {}
-    for run in runs:
-        known = _Known(run)
+    for run, known in zip(runs, known_in, strict=True):
         for key, step in zip(_keys(run.steps), run.steps, strict=True):
             if step.array is not None:
                 every.setdefault(key, []).append((step.array, *known.state(step.array)))
@@ -252,15 +282,15 @@ class _Known:
     reference has computed."""
 
     def __init__(self, run: Run) -> None:
-        self._right: dict[int, dict[object, tuple[_Numbers, set[int]]]] = {}  # by size; once each, with sites
+        self._right: dict[int, dict[object, tuple[Numbers, set[int]]]] = {}  # by size; once each, with sites
         self._calls: dict[object, set[int]] = {}  # by array, and by site: in which it was
         for step in run.right:
             if step.array is not None:
                 alike = self._right.setdefault(step.array.size, {})
-                alike.setdefault(_key(step.array), (_Numbers(step.array), set()))[1].add(step.site)
+                alike.setdefault(_key(step.array), (Numbers(step.array), set()))[1].add(step.site)
                 self._calls.setdefault(_key(step.array), set()).add(step.frame)
                 self._calls.setdefault(step.site, set()).add(step.frame)
-        self._given = [_Numbers(array) for array in run.given]
+        self._given = [Numbers(array) for array in run.given]
         self._states: dict[object, tuple[State, frozenset[int]]] = {}
 
     def state(self, array: Array) -> tuple[State, frozenset[int]]:
@@ -268,7 +298,7 @@ class _Known:
         case. Return the state, and which expressions of the reference gave the same numbers."""
         key = _key(array)
         if key not in self._states:
-            self._states[key] = self._state(_Numbers(array))
+            self._states[key] = self._state(Numbers(array))
         return self._states[key]
 
     def of_different_calls(self, arrays: Sequence[Array | None]) -> tuple[int, int] | None:
@@ -284,12 +314,12 @@ class _Known:
 
     def _in_calls(self, array: Array) -> tuple[set[int], set[int]]:
         """Return the calls of the reference that have an array, and those that compute such arrays."""
-        own = _Numbers(array)
+        own = Numbers(array)
         alike = [(one, sites) for one, sites in self._right.get(array.size, {}).values() if own.is_same(one)]
         has = set[int]().union(*(self._calls[_key(one.given)] for one, _ in alike))
         return has, set[int]().union(*(self._calls[site] for _, sites in alike for site in sites))
 
-    def _state(self, own: _Numbers) -> tuple[State, frozenset[int]]:
+    def _state(self, own: Numbers) -> tuple[State, frozenset[int]]:
         alike = self._right.get(own.array.size, {}).values()
         same = frozenset(site for one, sites in alike if own.is_same(one) for site in sites)
         if any(map(own.is_same, self._given)):
@@ -311,7 +341,7 @@ def _key(array: Array) -> object:
     return array.shape, array.dtype.str, array.tobytes()
 
 
-class _Numbers:
+class Numbers:
     """An array, to be compared with others."""
 
     def __init__(self, array: Array) -> None:
@@ -343,15 +373,15 @@ class _Numbers:
     def _scale(self) -> float:
         return float(np.max(np.abs(self.array[np.isfinite(self.array)]), initial=0.0))
 
-    def is_same(self, other: _Numbers) -> bool:
+    def is_same(self, other: Numbers) -> bool:
         """Return whether another array has the same shape, and the same numbers but for rounding."""
         return self.array.shape == other.array.shape and self._agrees(other, self.array, other.array)
 
-    def is_moved(self, other: _Numbers) -> bool:
+    def is_moved(self, other: Numbers) -> bool:
         """Return whether another array has the same numbers but for rounding, in any order and shape."""
         return self.array.size == other.array.size and self._agrees(other, self._sorted, other._sorted)
 
-    def differs_by_row(self, other: _Numbers) -> bool:
+    def differs_by_row(self, other: Numbers) -> bool:
         """Return whether each row is another array's, but for a factor or a term."""
         mine, theirs = self.array, other.array
         if mine.shape != theirs.shape or mine.shape[-1:] < (3,) or {self.kind, other.kind} != {"f"}:
@@ -359,7 +389,7 @@ class _Numbers:
         with np.errstate(all="ignore"):
             return any(np.allclose(by, by[..., :1], rtol=1e-4) for by in (mine - theirs, mine / theirs))
 
-    def _agrees(self, other: _Numbers, mine: Array, theirs: Array) -> bool:
+    def _agrees(self, other: Numbers, mine: Array, theirs: Array) -> bool:
         if not self.kind or not other.kind or (self.kind == "b") != (other.kind == "b"):
             return False
         if mine.size and abs(float(mine.flat[0]) - float(theirs.flat[0])) > 1e-3 * (1 + other._scale):

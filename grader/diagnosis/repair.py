@@ -25,7 +25,7 @@ from grader.course.files import read
 from grader.course.submission import Submission
 from grader.diagnosis.hidden import HiddenMistakes, LineMend, hidden_mistakes, keeps_numbers, raising
 from grader.diagnosis.matcher import MistakeMatcher
-from grader.diagnosis.parting import parting_place
+from grader.diagnosis.parting import Parting, parting_of
 from grader.diagnosis.proved_places import (
     Label,
     Undone,
@@ -37,10 +37,12 @@ from grader.diagnosis.proved_places import (
 )
 from grader.diagnosis.search_options import SearchOptions
 from grader.diagnosis.trial import Clock, Trial
+from grader.diagnosis.wrong_numbers import mistake_at
 from grader.edits.candidates import CallTrace, EditPlace, Sources, place_of_edit, ranked
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.reading.rules import first_use
+from grader.report import Mistake
 from grader.worker.batches import TOGETHER, run_together
 from grader.worker.calls import CaseFailed
 from grader.worker.client import Outdated, WorkerLost
@@ -114,7 +116,8 @@ class RepairSearch:
         self.trial: Trial | None = None
         self.judged = 0  # candidates
         self.places: list[EditPlace] = []
-        self.parting: EditPlace | None = None  # where its numbers part from the right ones
+        self.parting: Parting | None = None  # where its numbers part from the right ones
+        self.reasons: dict[str, Mistake] = {}  # that they do, by name of the check
         self.hidden: HiddenMistakes | None = None  # behind an exception
 
     def run(self) -> None:
@@ -126,6 +129,8 @@ class RepairSearch:
                 return
             self._part()
             self._locate()
+            if self.parting and self._name(self.parting):
+                return
             if not self.places or any(not result.check.nature.is_traced for result in self.failing):
                 failures = [failure for result in self.failing for failure in result.failures]
                 raised = frozenset(failure.line for failure in failures if failure.line)
@@ -169,9 +174,22 @@ class RepairSearch:
         oracle = self.prepared.oracle
         reference = read(oracle.course.solution(oracle.info, "reference"))
         try:
-            self.parting = parting_place(self.submission.source, reference, self.failing, self._context)
+            self.parting = parting_of(self.submission.source, reference, self.failing, self._context)
         except (SubmissionFailed, WorkerLost, CheckAborted):
             self._close()
+
+    def _name(self, parting: Parting) -> bool:
+        """Return whether a known mistake computes the wrong numbers. It is one of the reasons; if others
+        explain all together with it, these are."""
+        mistake = mistake_at(parting, self.matcher.mistakes, self.prepared.oracle)
+        if mistake is None:
+            return False
+        self.reasons = {parting.check.name: Mistake(mistake.id, mistake.text, partial=True)}
+        naming = self.matcher.naming(self.results, self.submission.source)
+        naming.run_from(mistake)
+        if naming.found and naming.is_explained:
+            self.reasons = naming.found
+        return True
 
     def _locate(self) -> None:
         """Add the places that runs of the submission prove: of a changed argument and of a wrong dtype."""

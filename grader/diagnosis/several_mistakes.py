@@ -81,6 +81,13 @@ class SeveralMistakes:
                 yield from self._with_others(one, skipped)
             yield from self._with_a_third()
 
+    def found_with(self, known: KnownMistake) -> Iterator[list[Joined]]:
+        """Yield what answers all probes among the joints of one mistake with others."""
+        base = Joined((known,), known, self._answered(known))
+        for skipped in range(MOST_PROBES):
+            yield from self._with_others(base, skipped)
+            yield from self._with_a_third()
+
     def _with_a_third(self) -> Iterator[list[Joined]]:
         while self._waiting and self._asked < MOST_ASKED:
             yield from self._with_others(heapq.heappop(self._waiting)[-1])

@@ -104,9 +104,20 @@ class Graded:
         if search.hidden:
             places = [*places, search.hidden.place]
             report = bounded(replace(report, checks=search.hidden.added_to(report.checks)))
-        places = places or ([search.parting] if search.parting else [])
+        elif search.reasons:
+            report = bounded(replace(report, checks=_with_names(report.checks, search.reasons)))
+        places = places or ([search.parting.place] if search.parting else [])
         repairs = tuple(as_repair(place, one.submission.source) for place in places)
         return Located(with_places(report, repairs), search.clock.spent)
+
+
+def _with_names(checks: Iterable[CheckReport], found: Mapping[str, Mistake]) -> tuple[CheckReport, ...]:
+    """Return the reports of checks with the mistakes that are found, but where a check has a certain one."""
+
+    def is_new(check: CheckReport) -> bool:
+        return check.name in found and not (check.mistake and check.mistake.certain)
+
+    return tuple(replace(one, mistake=found[one.name]) if is_new(one) else one for one in checks)
 
 
 def isolation_of(graded: Iterable[Graded]) -> Isolation | None:

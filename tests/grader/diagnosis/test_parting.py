@@ -8,7 +8,7 @@ import pytest
 from grader.answer_keys.answers import Case
 from grader.checks.context import Check, CheckContext
 from grader.checks.runner import CheckResult, Failure
-from grader.diagnosis.parting import parting_place
+from grader.diagnosis.parting import parting_of
 from grader.worker.calls import Call, KeptCalls
 from grader.worker.in_process import LocalStudent
 
@@ -46,9 +46,10 @@ def place(*lines, found=None, reference=REFERENCE, before=""):
         student = LocalStudent.from_source("answer", text, recorder)
         return CheckContext(kata, SimpleNamespace(kata=kata), student)
 
-    at = parting_place(source, reference, found or results(), load)
-    if at is None:
+    parting = parting_of(source, reference, found or results(), load)
+    if parting is None:
         return None
+    at = parting.place
     assert "secret" not in at.fact
     line = source.splitlines()[at.line - 1].encode()
     return line[slice(*at.columns)].decode() if at.columns else line.decode().strip(), at.fact
