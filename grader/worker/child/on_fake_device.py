@@ -114,7 +114,10 @@ def call_on_fake_device(
         args, kwargs = mapped(to_fake_device, args), mapped(to_fake_device, kwargs)
         with fake_device.CudaNamesMode():
             value = function(*args, **kwargs)
-        return mapped(fake_device.from_fake_device, value), next(iter(fake_device.detours), 0)
+        buffers = [(module, dict(module.named_buffers())) for module in modules if module is not function]
+    for module, left in buffers:
+        _keep(module, mapped(fake_device.from_fake_device, left))
+    return mapped(fake_device.from_fake_device, value), next(iter(fake_device.detours), 0)
 
 
 def call_on_device(function: Function, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, int]:
@@ -132,6 +135,14 @@ def call_on_device(function: Function, args: list[Any], kwargs: dict[str, Any]) 
             raise
         raise fake_device.DeviceMismatch(str(error)).with_traceback(error.__traceback__) from None
     return fake_device.mapped(fake_device.outlined_on_cpu, value), next(iter(fake_device.detours), 0)
+
+
+def _keep(module: Any, buffers: dict[str, Any]) -> None:
+    """Give a module the buffers that a call has left, as a cache does whose state is in them."""
+    for name, buffer in buffers.items():
+        path, _, last = name.rpartition(".")
+        if hasattr(buffer, "untyped_storage"):
+            setattr(module.get_submodule(path), last, buffer)
 
 
 def _copied(value: Any) -> Any:

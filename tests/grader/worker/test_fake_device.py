@@ -121,6 +121,22 @@ def x(*shape):
     return torch.arange(1.0, 1 + torch.Size(shape).numel()).reshape(shape)
 
 
+class Counting(torch.nn.Module):
+    """Holds the sum of what it was given in a buffer, which it replaces or, `in_place`, writes to."""
+
+    def __init__(self, in_place):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2))
+        self.in_place = in_place
+
+    def add(self, a):
+        if self.in_place:
+            self.total += a
+        else:
+            self.total = self.total + a
+        return self.total.clone()
+
+
 class Masked(torch.nn.Module):
     """Adds a table of ones, which is a buffer if `registered`."""
 
@@ -280,6 +296,13 @@ class TestCallOnFakeDevice:
 
     def test_a_method_of_a_module_finds_its_buffers_moved(self):
         result_of(Masked(registered=True).step, [x(2)])
+
+    @pytest.mark.parametrize("in_place", [True, False])
+    def test_a_module_keeps_what_a_call_leaves_in_its_buffers(self, in_place):
+        counting = Counting(in_place)
+        result_of(counting.add, [x(2)])
+        assert result_of(lambda module, a: module.add(a), [counting, x(2)]).tolist() == [2, 4]
+        assert result_of(counting.add, [x(2)]).tolist() == [3, 6]
 
     def test_a_module_among_the_arguments_is_moved(self):
         result_of(lambda model, a: model(a), [Masked(registered=True), x(2)])
