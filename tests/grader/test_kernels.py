@@ -422,6 +422,9 @@ tl.store(out_ptr + 3, tl.sum(tl.arange(0, 8)[:, None] * tl.arange(0, 2)[None, :]
             ("tl.floor(x / 2) + tl.ceil(x / 2)", [0, 1, 2, 3]),
             ("tl.math.div_rn(x, y) + tl.sqrt_rn(y)", [1, 2, 3, 4]),
             ("tl.zeros_like(x)", [0, 0, 0, 0]),
+            ("tl.fdiv(x, y)", [0, 1, 2, 3]),
+            ("tl.softmax(x * 0) * 4", [1, 1, 1, 1]),
+            ("tl.softmax((x * 0)[:, None], 1, keep_dims=True).reshape(4)", [1, 1, 1, 1]),
         ],
     )
     def test_functions_of_numbers_are_triton_s(self, meet_locally, made, due):
@@ -429,9 +432,42 @@ tl.store(out_ptr + 3, tl.sum(tl.arange(0, 8)[:, None] * tl.arange(0, 2)[None, :]
         _, out = run(meet_locally(kernel(f"{body}tl.store(out_ptr + at, {made}, {FIRST})")))
         assert out[:4].tolist() == due
 
+    @pytest.mark.parametrize(
+        ("at", "made", "due"),
+        [
+            ("tl.arange(0, 2)", "tl.reduce(b, 0, join)", [12, 16]),
+            ("tl.arange(0, 4)[:, None]", "tl.reduce(b, 1, join, keep_dims=True)", [1, 5, 9, 13]),
+            ("0", "tl.reduce(b, None, join)", [28]),
+            ("tl.arange(0, 2)", "tl.reduce((b, b + 2), 0, both)[1]", [2, 3]),
+        ],
+    )
+    def test_a_function_of_the_file_s_reduces_blocks(self, meet_locally, at, made, due):
+        before = "@triton.jit\ndef join(x, y):\n    return x + y\n"
+        before += "@triton.jit\ndef both(a, b, c, d):\n    return a + c, tl.minimum(b, d)\n"
+        body = "b = tl.arange(0, 4)[:, None] * 2 + tl.arange(0, 2)[None, :]\n"
+        body += f"tl.store(out_ptr + {at}, {made}, {FIRST})"
+        _, out = run(meet_locally(kernel(body, before=before)))
+        assert out[: len(due)].tolist() == due
+
+    def test_a_block_pointer_keeps_to_the_borders_that_it_checks(self, meet):
+        made = (
+            "tl.advance(tl.make_block_ptr({}, (n,), (1,), (0,), (BLOCK,), (0,)), (tl.program_id(0) * BLOCK,))"
+        )
+        body = f"at = {made.format('x_ptr')}\nto = {made.format('out_ptr')}\n"
+        body += "x = tl.load(at, boundary_check=(0,), padding_option='zero')\n"
+        _, out = run(meet(kernel(f"{body}tl.store(to, x * 2, boundary_check=(0,))", grid="(3,)")))
+        assert out.tolist() == (2 * NUMBERS).tolist()
+        beyond = refused(meet(kernel(f"{body}tl.store(to, x * 2)", grid="(3,)")))
+        assert "stores out[10] to out[11], and out has 10 entries" in beyond
+        masked = refused(meet(kernel(f"{body}tl.store(to, x, mask=x > 0)")))
+        assert "`mask` and `other` arguments cannot be specified" in masked
+
+    def test_an_assumption_holds(self, meet):
+        assert "tl.assume: the condition does not hold" in refused(meet(kernel("tl.assume(n < 0)")))
+
     def test_what_runs_here_is_a_part_of_triton(self, meet):
-        said = "AttributeError: triton.language.make_block_ptr is not in the part of Triton that runs here"
-        assert refused(meet(kernel("tl.make_block_ptr(x_ptr)"))) == said
+        said = "AttributeError: triton.language.dot_scaled is not in the part of Triton that runs here"
+        assert refused(meet(kernel("tl.dot_scaled(x_ptr)"))) == said
         assert "Unexpected dtype int32 in tl.fma" in refused(meet(kernel("tl.fma(n, n, n)")))
 
     @pytest.mark.parametrize(

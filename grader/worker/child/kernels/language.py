@@ -77,9 +77,76 @@ def full(shape: Sequence[int], value: Any, dtype: DType) -> Block:
     return Block(np.broadcast_to(dtype.rounded(as_block(value, dtype).data), sizes), dtype)
 
 
-def load(pointer: Any, mask: Any = None, other: Any = None, **_: Any) -> Block:
+class BlockPointer:
+    """Where a block of an array of some axes is, as `tl.make_block_ptr` gives it."""
+
+    __slots__ = ("base", "block_shape", "offsets", "sizes", "steps")
+    is_pointer = True
+
+    def __init__(self, base: Pointer, sizes: Any, steps: Any, offsets: Any, block_shape: Any) -> None:
+        self.base, self.sizes, self.steps = base, sizes, steps
+        self.offsets, self.block_shape = offsets, block_shape
+
+    def entries(self, boundary_check: Sequence[int]) -> tuple[Pointer, Any]:
+        """Return the pointer to the block's entries, and the mask of those inside of the axes that are
+        checked; None if none is."""
+        at: Any = 0
+        mask: Any = None
+        wide = len(self.block_shape)
+        for axis, size in enumerate(self.block_shape):
+            index = (None,) * axis + (slice(None),) + (None,) * (wide - axis - 1)
+            place: Any = (self.offsets[axis] + arange(0, size).to(INT64))[index]
+            at = at + broadcast_to(place * self.steps[axis], self.block_shape)
+            if axis in boundary_check:
+                inside = broadcast_to((place >= 0) & (place < self.sizes[axis]), self.block_shape)
+                mask = inside if mask is None else mask & inside
+        return self.base + at, mask
+
+
+def make_block_ptr(
+    base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any
+) -> BlockPointer:
+    """Return a pointer to a block of an array with these axes. Raises KernelError."""
+    if not isinstance(base, Pointer) or base.shape:
+        raise KernelError("Expected `base` to be a pointer type (but not a block pointer type or others)")
+    axes = len(block_shape)
+    if not axes == len(shape) == len(strides) == len(offsets) == len(order):
+        raise KernelError("Expected shape/strides/offsets/block_shape to have the same length")
+    if sorted(order) != [*range(axes)]:
+        raise KernelError(f"Expected 'order' to be a permutation of (0, 1, ..., len(order)-1), got {order}")
+    return BlockPointer(base, tuple(shape), tuple(strides), tuple(offsets), _shape(block_shape))
+
+
+def advance(base: Any, offsets: Any) -> BlockPointer:
+    """Return a block pointer that is moved by so many entries on each axis. Raises KernelError."""
+    if not isinstance(base, BlockPointer) or len(offsets) != len(base.offsets):
+        raise KernelError("tl.advance takes a block pointer, and a number for each of its axes")
+    moved = tuple(as_block(old) + by for old, by in zip(base.offsets, offsets, strict=True))
+    return BlockPointer(base.base, base.sizes, base.steps, moved, base.block_shape)
+
+
+def _of_block_pointer(
+    pointer: BlockPointer, given: Sequence[Any], boundary_check: Any
+) -> tuple[Pointer, Any]:
+    """Return the pointer and the mask of an access by a block pointer. Raises KernelError."""
+    if any(value is not None for value in given):
+        raise KernelError("`mask` and `other` arguments cannot be specified for loading block pointers")
+    return pointer.entries(boundary_check)
+
+
+def load(
+    pointer: Any,
+    mask: Any = None,
+    other: Any = None,
+    boundary_check: Sequence[int] = (),
+    padding_option: str = "",
+    **_: Any,
+) -> Block:
     """Return the entries that a pointer points to. What the mask leaves out is `other`; without one it is
     undefined, here NaN or a number far away."""
+    if isinstance(pointer, BlockPointer):
+        pointer, mask = _of_block_pointer(pointer, (mask, other), boundary_check)
+        other = {"zero": 0, "nan": float("nan")}.get(padding_option)
     at, chosen = _lanes(pointer, mask, "load")
     running, dtype = launch(), dtype_named(pointer.array.type_name)
     found = pointer.array.access("load", running.program, _line(), at.data, chosen)
@@ -91,8 +158,10 @@ def load(pointer: Any, mask: Any = None, other: Any = None, **_: Any) -> Block:
     return block
 
 
-def store(pointer: Any, value: Any, mask: Any = None, **_: Any) -> None:
+def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[int] = (), **_: Any) -> None:
     """Write a block to where a pointer points, except for what the mask leaves out."""
+    if isinstance(pointer, BlockPointer):
+        pointer, mask = _of_block_pointer(pointer, (mask,), boundary_check)
     at, chosen = _lanes(pointer, mask, "store")
     dtype = dtype_named(pointer.array.type_name)
     numbers = as_block(value, dtype)
@@ -226,6 +295,53 @@ def _reduction(function: Callable[..., Any], wide: Callable[[DType], DType]) -> 
     return reduce
 
 
+def reduce(
+    x: Any,
+    axis: int | None,
+    combine_fn: Any,
+    keep_dims: bool = False,  # noqa: FBT001, FBT002  # Triton's signature
+    **_: Any,
+) -> Any:
+    """Return what a function of the kernel's makes of all entries along an axis: halves are joined until one
+    entry is left. x may be a tuple of blocks, of which the function takes and gives as many. Raises
+    KernelError."""
+    parts = [as_block(part) for part in (x if isinstance(x, tuple) else (x,))]
+    shape = parts[0].shape
+    if not shape or any(part.shape != shape for part in parts):
+        raise KernelError("all reduction inputs must have the same shape, of one axis at least")
+    if axis is None:
+        parts, at = [Block(part.data.reshape(-1), part.dtype) for part in parts], 0
+    else:
+        at = axis % len(shape)
+    while (size := parts[0].shape[at]) > 1:
+        halves = [np.split(part.data, [size // 2], axis=at) for part in parts]
+        first, second = (
+            [Block(half[side], part.dtype) for half, part in zip(halves, parts, strict=True)]
+            for side in (0, 1)
+        )
+        found = combine_fn(*first, *second)
+        parts = [as_block(part) for part in (found if isinstance(found, tuple) else (found,))]
+    if not keep_dims:
+        parts = [Block(part.data.squeeze(at), part.dtype) for part in parts]
+    elif axis is None:
+        parts = [Block(part.data.reshape((1,) * len(shape)), part.dtype) for part in parts]
+    return tuple(parts) if isinstance(x, tuple) else parts[0]
+
+
+def softmax(
+    x: Any,
+    dim: int | None = None,
+    keep_dims: bool = False,  # noqa: FBT001, FBT002  # Triton's signature
+    **_: Any,
+) -> Block:
+    """Return the softmax along an axis, the first one if none is given."""
+    axis = 0 if dim is None else dim
+    scores: Any = as_block(x)
+    powers: Any = OF_NUMBERS["exp"](scores - _max(scores, axis, keep_dims))
+    found: Block = powers / _sum(powers, axis, keep_dims)
+    return found
+
+
 def dot(a: Any, b: Any, acc: Any = None, out_dtype: DType | None = None, **_: Any) -> Block:
     """Return the product of two matrices, and of `acc` the sum. Raises KernelError."""
     left, right = as_block(a), as_block(b)
@@ -346,6 +462,16 @@ def static_assert(condition: Any, message: str = "") -> None:
         raise KernelError(message or "tl.static_assert: the condition does not hold")
 
 
+def assume(condition: Any) -> None:
+    """Raise KernelError if a condition does not hold that the kernel promises to the compiler."""
+    if not as_block(condition).data.all():
+        raise KernelError("tl.assume: the condition does not hold")
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """Stand for what leaves the numbers as they are, such as a barrier within a program."""
+
+
 def as_it_is(value: Any, *_: Any) -> Any:
     """Return a value that is given with a hint to the compiler."""
     return value
@@ -454,6 +580,7 @@ OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "rsqrt": _of_floats("rsqrt", lambda x: 1 / np.sqrt(x)),
     "sqrt_rn": _of_floats("sqrt_rn", np.sqrt),
     **{"abs": absolute, "fma": fma, "div_rn": lambda x, y: as_block(x) / y},
+    "fdiv": lambda x, y, *_, **__: as_block(x) / y,
 }
 #: The functions that a block has as methods too.
 METHODS: dict[str, Callable[..., Any]] = {
@@ -461,7 +588,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "sigmoid": _of_floats("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
     **{"sum": _sum, "max": _max, "min": _min, "cast": cast},
     **{"expand_dims": expand_dims, "broadcast_to": broadcast_to, "reshape": reshape, "view": reshape},
-    **{"trans": trans, "permute": permute, "split": split},
+    **{"trans": trans, "permute": permute, "split": split, "reduce": reduce, "softmax": softmax},
 }
 for _name, _function in METHODS.items():
     setattr(Block, _name, _function)
@@ -485,6 +612,8 @@ language = _module(
     **{"zeros_like": zeros_like, "clamp": clamp},
     **{"interleave": interleave, "cdiv": cdiv, "static_assert": static_assert},
     **{"range": _range, "static_range": static_range, "multiple_of": as_it_is, "max_contiguous": as_it_is},
+    **{"max_constancy": as_it_is, "assume": assume, "device_assert": nothing, "debug_barrier": nothing},
+    **{"make_block_ptr": make_block_ptr, "advance": advance},
 )
 triton = _module(
     "triton",

@@ -36,7 +36,8 @@ FORBIDDEN = {
 }
 #: Attributes that Triton's objects have not, and these here have: through them a kernel would reach NumPy, a
 #: list of its file, or what the next program sees.
-INNER = {"access", "array", "at", "builtins", "data", "function", "launch", "loaded", "stored"}
+INNER = {"access", "array", "at", "base", "block_shape", "builtins", "data", "entries", "function", "launch"}
+INNER |= {"loaded", "offsets", "sizes", "steps", "stored"}
 INNER_PREFIXES = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")  # of frames, generators and the like
 
 
