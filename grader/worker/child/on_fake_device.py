@@ -38,6 +38,7 @@ def avoid_compiler_import() -> None:
     imports the compiler to say so. Nothing is compiled here, so each is marked as excluded already.
     """
     from torch import _compile
+    from torch._functorch import eager_transforms
     from torch.optim import optimizer
 
     try:
@@ -45,6 +46,7 @@ def avoid_compiler_import() -> None:
             vars(excluded.__wrapped__).setdefault("__dynamo_disable", excluded.__wrapped__)
         for step in _made_by(optimizer._use_grad_for_differentiable, "_use_grad"):
             step.__code__ = _with_grad_of_optimizer(None).__code__
+        eager_transforms._autograd_grad.__code__ = _grad_of_functions.__code__
     except (AttributeError, LookupError, ValueError):  # the internals of this PyTorch version are different
         importlib.import_module("torch._dynamo")
 
@@ -78,6 +80,35 @@ def _with_grad_of_optimizer(func: Any) -> Any:
             return func(*args, **kwargs)
 
     return _use_grad
+
+
+def _grad_of_functions(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool = False,  # noqa: FBT001, FBT002  # PyTorch's signature
+    create_graph: bool = True,  # noqa: FBT001, FBT002
+) -> Any:
+    """Do what `torch.func` asks autograd for, without the compiler: an input on which no output depends has
+    the gradient 0. The names are those in PyTorch's code."""
+    import torch
+
+    given = [None] * len(outputs) if grad_outputs is None else grad_outputs
+    pairs = [pair for pair in zip(outputs, given, strict=False) if pair[0].requires_grad]
+    if not pairs:
+        return tuple(torch.zeros_like(one) for one in inputs)
+    of, by = zip(*pairs, strict=True)
+    found = torch.autograd.grad(
+        of,
+        inputs,
+        None if grad_outputs is None else by,
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+    return tuple(
+        torch.zeros_like(one) if part is None else part for part, one in zip(found, inputs, strict=True)
+    )
 
 
 def call_on_fake_device(

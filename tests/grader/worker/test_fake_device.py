@@ -210,6 +210,12 @@ IDIOMS = {
         torch.func.functional_call(model, dict(model.named_parameters()), (x,))
         torch.vmap(model)(x), torch.set_grad_enabled(True), repr(x), repr(model)
         """,
+    "functions": """
+        cubes = lambda x: (x**3).sum()
+        assert torch.equal(torch.func.grad(cubes)(x), 3 * x**2)
+        assert torch.func.grad(lambda x: torch.ones(()))(x).eq(0).all()
+        torch.func.vmap(torch.func.grad(cubes))(x), torch.func.grad_and_value(cubes, has_aux=False)(x)
+        """,
     "measures": """
         layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
         with_flops(layer, [x], {})
@@ -466,6 +472,13 @@ class TestAvoidCompilerImport:
 
     def test_without_preparing_it_would_be_imported(self):
         assert imported_by(IDIOMS["optimizers"], prepared="") == "['torch._dynamo', 'sympy']"
+
+    def test_functions_are_differentiated_as_ever(self):
+        avoid_compiler_import()
+        a, b = x(2), torch.tensor([4.0, -1.0])
+        assert torch.equal(torch.func.vjp(torch.exp, a)[1](b)[0], b * a.exp())
+        assert torch.equal(torch.func.jacrev(lambda a: a * b)(a), torch.diag(b))
+        assert torch.equal(torch.func.hessian(lambda a: (a**3).sum())(a), torch.diag(6 * a))
 
     def test_an_optimizer_steps_as_ever(self):
         weight = torch.ones(2, requires_grad=True)
