@@ -462,6 +462,22 @@ tl.store(out_ptr + 3, tl.sum(tl.arange(0, 8)[:, None] * tl.arange(0, 2)[None, :]
         masked = refused(meet(kernel(f"{body}tl.store(to, x, mask=x > 0)")))
         assert "`mask` and `other` arguments cannot be specified" in masked
 
+    def test_decorators_choose_and_compute_arguments(self, meet):
+        options = """
+@triton.autotune([triton.Config({"BLOCK": 4}, num_warps=2), triton.Config({"BLOCK": 8})], key=["n"])
+@triton.heuristics({"IS_EVEN": lambda given: given["n"] % given["BLOCK"] == 0})
+@triton.jit(do_not_specialize=["n"])
+"""
+        body = DOUBLE.replace("\n@triton.jit\n", options).replace(
+            "BLOCK: tl.constexpr", "BLOCK: tl.constexpr, IS_EVEN: tl.constexpr"
+        )
+        grid = 'lambda meta: (triton.cdiv(10, meta["BLOCK"]),)'
+        given = body.replace("(triton.cdiv(x.shape[0], block),)", grid).replace(", BLOCK=block", "")
+        device, out = run(meet(HEAD + given))
+        assert out.tolist() == (2 * NUMBERS).tolist()
+        assert [launch.grid for launch in device.launches] == [(3,)]
+        assert "Conflicting meta-parameters" in refused(meet(HEAD + body))
+
     def test_an_assumption_holds(self, meet):
         assert "tl.assume: the condition does not hold" in refused(meet(kernel("tl.assume(n < 0)")))
 
@@ -575,7 +591,7 @@ class TestAttacks:
             "class known: __module__ = {module!r}",
             "known = type(tl)('known')\nvars(known)['np'] = np",
             "known = type(tl.float32)('float32', 'f', 32, 'float32')\nknown.np = np",
-            "class Known(triton.jit): np = np\n@Known\ndef known(): pass",
+            "class Known(triton.jit()): np = np\n@Known\ndef known(): pass",
         ],
     )
     def test_what_is_made_to_look_like_triton_s_is_none(self, meet, made):
@@ -690,7 +706,7 @@ class TestAttacks:
 import numpy as np
 import triton
 
-inner = triton.jit._launch.__globals__
+inner = triton.jit()._launch.__globals__
 
 def double(x, out, block):
     inner["_running"].append(inner["Launch"](None, ()))  # as if a kernel asked

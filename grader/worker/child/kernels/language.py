@@ -600,6 +600,38 @@ def _module(name: str, about: str, **names: Any) -> Any:
     return made
 
 
+def jit(function: Any = None, **_: Any) -> Any:
+    """Return the kernel of a function; a decorator if there are options for the compiler alone."""
+    return Kernel if function is None else Kernel(function)
+
+
+class Config:
+    """Arguments of a kernel among which `triton.autotune` chooses."""
+
+    def __init__(self, kwargs: Mapping[str, Any], **_: Any) -> None:
+        self.kwargs = dict(kwargs)
+
+
+def autotune(configs: Sequence[Config], *_: Any, **__: Any) -> Callable[[Kernel], Kernel]:
+    """Return a decorator that gives a kernel the arguments of the first configuration: all give the same."""
+
+    def decorate(kernel: Kernel) -> Kernel:
+        kernel.chosen = dict(configs[0].kwargs) if configs else {}
+        return kernel
+
+    return decorate
+
+
+def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Kernel], Kernel]:
+    """Return a decorator that computes arguments of a kernel from the others."""
+
+    def decorate(kernel: Kernel) -> Kernel:
+        kernel.computed = dict(values)
+        return kernel
+
+    return decorate
+
+
 language = _module(
     "triton.language",
     "The part of Triton's language that kernels of katas need.",
@@ -618,7 +650,7 @@ language = _module(
 triton = _module(
     "triton",
     "The part of Triton that kernels of katas need.",
-    jit=Kernel,
+    **{"jit": jit, "autotune": autotune, "heuristics": heuristics, "Config": Config},
     cdiv=cdiv,
     next_power_of_2=next_power_of_2,
     language=language,

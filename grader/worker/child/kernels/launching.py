@@ -145,6 +145,8 @@ class Kernel:
         if not isinstance(function, types.FunctionType):
             raise TypeError("triton.jit decorates a function")
         self.function = function
+        self.chosen: dict[str, Any] = {}  # arguments of the configuration that `autotune` takes
+        self.computed: dict[str, Callable[[dict[str, Any]], Any]] = {}  # arguments of `heuristics`
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         instructions = [*dis.get_instructions(function)]
         self._globals = {
@@ -181,6 +183,12 @@ class Kernel:
         for option in ("num_warps", "num_stages", "num_ctas", "maxnreg"):  # how a GPU runs it
             if option not in signature.parameters:  # as in Triton, a kernel may ask for it
                 kwargs.pop(option, None)
+        if set(kwargs) & (set(self.chosen) | set(self.computed)):
+            raise ValueError("Conflicting meta-parameters: a launch gives what the decorators choose")
+        kwargs |= self.chosen
+        named = {**dict(zip(signature.parameters, args, strict=False)), **kwargs}
+        for name, compute in self.computed.items():
+            kwargs[name] = named[name] = compute(named)
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         asked = grid(dict(bound.arguments)) if callable(grid) else grid
