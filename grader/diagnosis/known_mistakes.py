@@ -27,7 +27,7 @@ from grader.course.known_solutions import KnownSolutions
 from grader.course.mistake_edits import Change
 from grader.kata import Kata
 from grader.mistakes import LEVELS
-from grader.values.arrays import dtype_name, float_dtype, terms_of
+from grader.values.arrays import dtype_name, float_dtype, leaves, terms_of
 from grader.values.comparison import FLOAT32_SOURCES, LOST_DIGITS, Tolerance, epsilon_of, first_difference
 from grader.worker.calls import Call, Calls, Listener
 from grader.worker.in_process import LocalStudent
@@ -513,15 +513,17 @@ COUNTS = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?![\d.]*\d)")
 
 
 def _comparable_message(failure: Failure) -> str:
-    """Return the message without its lines. An error's numbers become 0, as they vary with the case; what a
+    """Return the message without its lines. An error's numbers become 0, as they vary with the case. What a
     RecursionError was about to call goes, and the key of a KeyError: code of another style has other keys.
-    Which shapes do not fit is said in other words by each operation: `@`, `einsum`, an assignment. Code of
-    another style needs a few operations more or fewer, so counts are rounded to two digits, and numbers the
-    programs of a kernel in another order, so these numbers become 0."""
+    What was returned goes too, since it is compared as a value. Which shapes do not fit is said in other
+    words by each operation: `@`, `einsum`, an assignment. Code of another style needs a few operations more
+    or fewer, so counts are rounded to two digits, and numbers the programs of a kernel in another order, so
+    these numbers become 0."""
     message = re.sub(r"\bin line \d+", "in a line", failure.message.split(" (line")[0])
     message = re.sub(r"(?<=[Pp]rogram )\d+", "0", message)
     message = re.sub(r"(?<=recursion depth exceeded) .*", "", message)
     message = re.sub(r"\bKeyError: .*", "KeyError", message, flags=re.DOTALL)
+    message = re.sub(r"\bIt returned .*", "It returned", message, flags=re.DOTALL)
     if failure.status == "error":
         return re.sub(r"\d+", "0", SHAPES.sub("about shapes", message))
     return COUNTS.sub(_rounded, message) if _is_counted(failure) else message
@@ -538,7 +540,8 @@ def _rounded(count: re.Match[str]) -> str:
 
 def _dtype(value: Any) -> str:
     if isinstance(value, list | tuple):  # integers before the floats must not make the comparison exact
-        return float_dtype(value) or (_dtype(value[0]) if value else "")
+        names = set(map(dtype_name, leaves(value)))
+        return float_dtype(value) or ("float" if "float" in names else _dtype(value[0]) if value else "")
     return dtype_name(value)
 
 

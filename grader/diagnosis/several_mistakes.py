@@ -3,8 +3,8 @@
 The smallest failing case of each kind is a probe: kinds differ in what the call gives, such as an option or a
 dtype, and in how it fails. Mistakes that answer a probe like the submission come first. Each is joined with
 those that change the first probe that it leaves, and then with a third one. Next come the pairs of mistakes
-that only change the first probe, and last the later probes that a mistake leaves: the first may be one that
-only all three mistakes answer. What answers all probes goes to whole checks.
+that only change the first probe, or one of the next two, and last the later probes that a mistake leaves: the
+first may be one that only all three mistakes answer. What answers all probes goes to whole checks.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.known_mistakes import KnownMistake
 
 MOST_PROBES = 8
+MOST_FIRST = 3  # probes that pairs are asked first: one may need a third mistake, and another none
 MOST_AT_ONCE = 3
-MOST_ASKED = 2000  # joined mistakes, so that the names do not depend on how fast a machine is
+MOST_ASKED = 3000  # joined mistakes, so that the names do not depend on how fast a machine is
 
 Probe = tuple[FailedCheck, Case]
 
@@ -73,9 +74,10 @@ class SeveralMistakes:
         for one in self._singles:
             yield from self._with_others(one)
         yield from self._with_a_third()
-        for pairs in self._pairs():
-            yield from self._complete(map(join, pairs), self._probes[0])
-            yield from self._with_a_third()
+        for probe in self._probes[:MOST_FIRST]:
+            for pairs in self._pairs(probe):
+                yield from self._complete(map(join, pairs), probe)
+                yield from self._with_a_third()
         for skipped in range(1, MOST_PROBES):
             for one in self._singles:
                 yield from self._with_others(one, skipped)
@@ -92,14 +94,11 @@ class SeveralMistakes:
         while self._waiting and self._asked < MOST_ASKED:
             yield from self._with_others(heapq.heappop(self._waiting)[-1])
 
-    def _pairs(self) -> Iterator[list[tuple[KnownMistake, KnownMistake]]]:
-        """Yield the pairs of mistakes that change the first probe, and do not answer it like the submission;
-        then those of which one does, since the other may show beside it alone. Likely pairs come first."""
-        if not self._probes:
-            return
-        first = self._probes[0]
-        changing = [m for m in self._mistakes if _changes(m, first) and not _answers(m, first)]
-        others = [m for m in self._mistakes if not _changes(m, first)]
+    def _pairs(self, probe: Probe) -> Iterator[list[tuple[KnownMistake, KnownMistake]]]:
+        """Yield the pairs of mistakes that change a probe, and do not answer it like the submission; then
+        those of which one does, since the other may show beside it alone. Likely pairs come first."""
+        changing = [m for m in self._mistakes if _changes(m, probe) and not _answers(m, probe)]
+        others = [m for m in self._mistakes if not _changes(m, probe)]
         for every in (combinations(enumerate(changing), 2), product(enumerate(changing), enumerate(others))):
             ranked = sorted(every, key=lambda pair: pair[0][0] + pair[1][0])
             yield [(one, other) for (_, one), (_, other) in ranked]
@@ -190,7 +189,8 @@ def _probes(due: Sequence[FailedCheck]) -> list[Probe]:
     first = [next((one for one in some if _is_asked(one)), some[0]) for some in kinds.values()]
     medium = [some[len(some) // 2] for some in kinds.values() if len(some) > 1]
     both = (sorted(some, key=lambda probe: probe[1].weight)[: MOST_PROBES // 2] for some in (first, medium))
-    return sorted(chain(*both), key=lambda probe: probe[1].weight)
+    once = {(id(check), case.index): (check, case) for check, case in chain(*both)}
+    return sorted(once.values(), key=lambda probe: probe[1].weight)
 
 
 def _is_asked(probe: Probe) -> bool:
