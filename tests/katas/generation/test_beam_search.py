@@ -384,7 +384,8 @@ def test_holds_a_long_sequence(student):
 @KATA.law(points=0.5)
 def test_ended_beam_stays(student):
     """A beam that has ended stays a candidate, and its total does not change."""
-    tree = tree_of((0.3, 0.2, 0.5), (0.9, 0.06, 0.04), (0.8, 0.1, 0.1), (0.6, 0.3, 0.1), *[ANY] * 9)
+    others = [(0.6, 0.3, 0.1)] * 10  # none is 0.5 as the eos, so that the last tokens alone do not tie
+    tree = tree_of((0.3, 0.2, 0.5), (0.9, 0.06, 0.04), (0.8, 0.1, 0.1), *others)
     tokens, total = found(student, tree, [0, 1], 2, 3, 2)
     expect.equal(
         tokens, [2], "the list of new tokens, where the eos comes first with 0.5 and all others reach 0.27"
@@ -412,7 +413,7 @@ class Bigrams(nn.Module):
     def __init__(self):
         super().__init__()
         scores = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [2.0, 1.0, 0.0]], device=device)
-        self.scores = nn.Parameter(scores)
+        self.scores = nn.Parameter(scores.double())  # totals are alike in tensors and floats
 
     def forward(self, ids):
         return self.scores[ids[:, -1]].log_softmax(-1)
@@ -442,8 +443,9 @@ def test_holds_a_whole_vocabulary(student):
         rows = []
         for seq in ids.tolist():
             likely = LIKELY.get(tuple(seq), {})
-            row = torch.full((WHOLE,), (1 - sum(likely.values())) / (WHOLE - len(likely)))
-            row[list(likely)] = torch.tensor(list(likely.values()))
+            rest = (1 - sum(likely.values())) / (WHOLE - len(likely))
+            row = torch.full((WHOLE,), rest, dtype=torch.float64)  # totals are alike in tensors and floats
+            row[list(likely)] = torch.tensor(list(likely.values()), dtype=torch.float64)
             rows.append(row.log())
         return torch.stack(rows)
 
