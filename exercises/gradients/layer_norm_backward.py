@@ -39,7 +39,9 @@ through eps, so with a tiny eps each row of dx is orthogonal to its row of norma
 
 Elsewhere: kernels keep mean and 1 / sqrt(variance + eps) of the forward pass and take
 them as arguments; here they are computed again from x. llm.c adds to gradients that are
-there already; here new arrays are returned.
+there already; here new arrays are returned. PyTorch's kernel for the CPU multiplies x
+itself and takes the mean out afterwards, so its float32 has too few digits for rows far
+from zero.
 
 What goes wrong: rows of dx that do not sum to 0 (the way through the mean is missing);
 rows that are not orthogonal to normal (the way through the variance is missing); gamma
