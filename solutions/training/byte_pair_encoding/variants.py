@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
+
 
 class merges_the_lowest_rank:
     """As in minbpe: a dict of ranks; encode looks for the pair that was learnt first, again and again."""
@@ -217,3 +219,41 @@ class scans_backwards_over_deletions:
         for i in range(len(merges) - 1, -1, -1):
             parts = [piece for token in parts for piece in (merges[i] if token == 256 + i else [token])]
         return bytes(parts).decode(errors="replace")
+
+
+class counts_rows_of_an_array:
+    """Pairs are the rows of an array, which np.unique counts; ids are integers of NumPy, and stay so."""
+
+    @staticmethod
+    def train_bpe(text, num_merges):
+        ids, merges = np.frombuffer(text.encode(), np.uint8).astype(np.int64), []
+        while len(merges) < num_merges and len(ids) > 1:
+            pairs = np.stack([ids[:-1], ids[1:]], axis=1)
+            found, first, counts = np.unique(pairs, axis=0, return_index=True, return_counts=True)
+            merges.append(tuple(found[np.lexsort((first, -counts))[0]]))
+            ids = counts_rows_of_an_array.merged(ids, merges[-1], 255 + len(merges))
+        return merges
+
+    @staticmethod
+    def merged(ids, pair, new):
+        places = []
+        for at in np.flatnonzero((ids[:-1] == pair[0]) & (ids[1:] == pair[1])):
+            if not places or places[-1] + 1 < at:
+                places.append(at)
+        ids = ids.copy()
+        ids[places] = new
+        return np.delete(ids, np.array(places, dtype=int) + 1)
+
+    @staticmethod
+    def encode(text, merges):
+        ids = np.frombuffer(text.encode(), np.uint8).astype(np.int64)
+        for new, pair in enumerate(merges, 256):
+            ids = counts_rows_of_an_array.merged(ids, pair, new)
+        return list(ids)
+
+    @staticmethod
+    def decode(ids, merges):
+        tokens = [bytes([byte]) for byte in range(256)]
+        for left, right in merges:
+            tokens.append(tokens[left] + tokens[right])
+        return b"".join(map(tokens.__getitem__, ids)).decode(errors="replace")

@@ -4,6 +4,8 @@ import itertools
 import re
 from collections import Counter
 
+import numpy as np
+
 from grader import expect
 from grader import strategies as st
 from grader.kata import Kata
@@ -317,7 +319,7 @@ def learnt(student, text, num_merges):
     expect.true(isinstance(merges, list | tuple), "train_bpe must return a list of pairs.")
     for i, pair in enumerate(merges):
         is_pair = isinstance(pair, list | tuple) and len(pair) == 2
-        fits = is_pair and all(isinstance(token, int) and 0 <= token < 256 + i for token in pair)
+        fits = is_pair and all(isinstance(token, int | np.integer) and 0 <= token < 256 + i for token in pair)
         expect.true(fits, f"Merge {i} must be a pair of ids below {256 + i}; it is {pair!r}.")
     return [tuple(pair) for pair in merges]
 
@@ -327,7 +329,7 @@ def encoded(student, text, merges):
     ids = student.encode(text, merges)
     most = 256 + len(merges)
     fits = isinstance(ids, list | tuple) and all(
-        isinstance(token, int) and 0 <= token < most for token in ids
+        isinstance(token, int | np.integer) and 0 <= token < most for token in ids
     )
     expect.true(fits, f"encode must return a list of ids below {most}.")
     return list(ids)
