@@ -5,6 +5,8 @@ import unicodedata
 from functools import cache
 from itertools import groupby, pairwise
 
+import numpy as np
+
 
 def _kind(character):
     for name in ("isalpha", "isdecimal", "isspace"):
@@ -285,6 +287,36 @@ class a_tree_of_special_tokens:
                         stack[-2:] = [256 + i]
                 own = tuple(stack)
             ids += own
+        return ids
+
+    @staticmethod
+    def decode(ids, merges, special_tokens):
+        return a_scanner.decode(ids, merges, special_tokens)
+
+
+class ids_of_numpy:
+    """The ids of a piece are an array, so what comes back is a list of NumPy's integers."""
+
+    @staticmethod
+    def pretokenize(text, special_tokens):
+        return a_scanner.pretokenize(text, special_tokens)
+
+    @staticmethod
+    def encode(text, merges, special_tokens):
+        ids = []
+        for piece in a_scanner.pretokenize(text, special_tokens):
+            if piece in special_tokens:
+                ids.append(np.int64(256 + len(merges) + special_tokens.index(piece)))
+                continue
+            own = np.frombuffer(piece.encode(), np.uint8).astype(np.int64)
+            for new, (left, right) in enumerate(merges, 256):
+                at = 0
+                while at + 1 < len(own):
+                    if own[at] == left and own[at + 1] == right:
+                        own[at] = new
+                        own = np.delete(own, at + 1)
+                    at += 1
+            ids.extend(own)
         return ids
 
     @staticmethod

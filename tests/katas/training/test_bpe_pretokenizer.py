@@ -3,6 +3,8 @@ the rules of the statement, and never by another part of the submission."""
 
 import itertools
 
+import numpy as np
+
 from grader import expect
 from grader import strategies as st
 from grader.kata import Kata
@@ -466,7 +468,7 @@ def ids_by(student, text, merges, special_tokens):
     ids = student.encode(text, merges, special_tokens)
     most = 256 + len(merges) + len(special_tokens)
     fits = isinstance(ids, list | tuple) and all(
-        isinstance(token, int) and 0 <= token < most for token in ids
+        isinstance(token, int | np.integer) and 0 <= token < most for token in ids
     )
     expect.true(fits, f"encode must return a list of ids below {most}.")
     return list(ids)
