@@ -3,6 +3,7 @@
 import heapq
 from collections import deque
 
+import numpy as np
 import torch
 
 
@@ -333,3 +334,12 @@ class views_where_blocks_are_neighbours:
     def free(self, seq_id):
         self.free_blocks += self._of(seq_id)[0]
         del self.living[seq_id]
+
+
+class blocks_are_numbers_of_numpy:
+    """The free blocks come from np.arange, so a table is a list of NumPy's integers."""
+
+    class PagedKVCache(blocks_as_vllm_lays_them.PagedKVCache):
+        def __init__(self, num_blocks, block_size):
+            super().__init__(num_blocks, block_size)
+            self.queue = deque(np.arange(num_blocks))

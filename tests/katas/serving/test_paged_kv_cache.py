@@ -3,6 +3,8 @@
 A script is a list of operations on sequences, which it numbers in the order in which they are allocated.
 """
 
+import numpy as np
+
 from grader import expect
 from grader import strategies as st
 from grader.kata import Kata
@@ -136,7 +138,9 @@ def tables_of(cache, ids):
     """The block table of each living sequence, once they are lists of whole numbers."""
     tables = {name: cache.block_table(ids[name]) for name in ids}
     for table in tables.values():
-        whole = isinstance(table, list | tuple) and all(type(block) is int for block in table)
+        whole = isinstance(table, list | tuple) and all(
+            isinstance(block, int | np.integer) for block in table
+        )
         expect.true(whole, f"A block table must be a list of ints; {table} came.")
     return tables
 
