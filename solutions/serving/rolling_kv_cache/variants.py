@@ -84,6 +84,46 @@ class like_hugging_face:
         return F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
 
 
+class buffers_of_a_module:
+    """The cache is a module: keys, values and positions are buffers, which a call replaces."""
+
+    class RollingKVCache(torch.nn.Module):
+        def __init__(self, window):
+            super().__init__()
+            if window < 1:
+                raise ValueError("the window holds at least one token")
+            self.window, self.seen = window, 0
+            for name in ("keys", "values", "positions"):
+                self.register_buffer(name, None)
+
+        def __len__(self):
+            return self.seen
+
+        def append(self, k, v):
+            new = torch.arange(self.seen, self.seen + k.shape[2], device=k.device)
+            held = [one for one in (self.keys, self.values, self.positions) if one is not None]
+            keys, values, positions = (
+                (
+                    torch.cat([old, one], dim=-1 if one.ndim == 1 else 2)
+                    for old, one in zip(held, (k, v, new), strict=True)
+                )
+                if held
+                else (k, v, new)
+            )
+            self.seen += k.shape[2]
+            kept = positions > self.seen - self.window
+            self.keys, self.values, self.positions = keys[:, :, kept], values[:, :, kept], positions[kept]
+            return keys, values, positions
+
+    @staticmethod
+    def rolling_attention(q, k, v, cache):
+        first = len(cache)
+        keys, values, positions = cache.append(k, v)
+        rows = torch.arange(first, first + q.shape[2], device=q.device)[:, None]
+        seen = (positions <= rows) & (positions > rows - cache.window)
+        return F.scaled_dot_product_attention(q, keys, values, attn_mask=seen)
+
+
 class one_tuple_a_token:
     """A list of (position, key, value) of single tokens, newest first; no mask but a choice of columns."""
 
