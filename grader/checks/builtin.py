@@ -140,7 +140,10 @@ def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
         exact, got = expected.exact.get(part, expected.exact), observed.get(part, observed)
         lost = lost_digits(context.kata.library, dtype, exact, got)
         found = _without_result_name(found, observed)
-        text = _one_for_several(seen) or _other_parts(expected.native, observed) or _sentence(found) or lost
+        one = _one_for_several(seen)
+        if others := _other_parts(expected.native, observed):
+            raise seen.complaint(one or others, call=call)
+        text = one or _sentence(found) or lost
         if found.got == "an object of type Tensor" and context.kata.library == "numpy":
             text += A_TENSOR
         raise seen.complaint(text, found, call)
@@ -267,6 +270,9 @@ def _dtype_or_type(value: Any) -> str:
     return describe_type(value) if to_numpy(value) is None else dtype_name(value)
 
 
+OTHER = "{} is {}, where {} is expected."
+
+
 def _leaves(seen: Observation, expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any]]:
     """Return the name, the expected and the actual value of each array expected.
 
@@ -278,7 +284,10 @@ def _leaves(seen: Observation, expected: Any, got: Any, name: str = "") -> list[
         return []  # Python numbers have no shape; `agrees_with_reference` judges them
     is_alike = isinstance(expected, dict) == isinstance(got, dict) and isinstance(got, dict | list | tuple)
     if not is_alike or len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
-        raise seen.complaint(f"{name} is {describe_type(got)}, where {describe_type(expected)} is expected.")
+        if isinstance(expected, dict) and isinstance(got, dict):
+            others = "" if name else _other_parts(expected, got)
+            raise seen.complaint(others or OTHER.format(name, describe_type(got), describe_type(expected)))
+        raise seen.complaint(OTHER.format(name, describe_type(got), describe_type(expected)))
     keys = list(expected) if isinstance(expected, dict) else list(range(len(expected)))
     one = not name and keys == ["result"]
     return [

@@ -13,6 +13,7 @@ from grader.checks import builtin
 from grader.checks.context import Check, Observation
 from grader.checks.runner import CheckResult, judge_case
 from grader.course.catalog import Course
+from grader.course.submission import Submission
 from grader.expect import ExpectationFailed
 from grader.grading.grader import Grader
 from grader.grading.report_builder import QuotedAnswer, as_check
@@ -454,6 +455,24 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
     context = SimpleNamespace(for_student=lambda _: inner, leaves_out=lambda _: False)
     failure = judge_case(Check("split", "It splits.", 100, [], judge), context, Case(0, {}), student).failure
     assert failure.message == "`split` returns one array where two are expected."
+
+
+def test_an_array_in_place_of_several_parts_is_said_alike_in_every_check(numpy_source):
+    course = Course(Path(__file__).resolve().parents[3])
+    info = course.kata_info("gae")
+    code = """
+import numpy as np
+def gae(rewards, values, dones, last_value, gamma=0.99, lam=0.95):
+    return np.stack((rewards, rewards))
+"""
+    report = Grader(course, {"numpy": numpy_source}).grade(Submission(info, code, "gae.py")).report
+    told = {one.name: one.message for one in report.checks if one.status == "failed"}
+    compared = ("agrees_with_reference", "has_the_right_shape", "has_the_right_dtype")
+    said = [told[name] for name in compared if name in told]
+    assert len(said) > 1
+    for message in said:
+        assert message.startswith("The result is float")
+        assert message.endswith("where advantages and returns are expected.")
 
 
 def test_a_call_knows_which_part_of_its_answer_is_graded():
