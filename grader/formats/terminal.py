@@ -241,7 +241,9 @@ def _headline(kata: KataReport, view: View) -> str:
         text = f"… {len([part for part in kata.parts if part.status == 'not_written'])} of {len(kata.parts)}"
         text += " parts not written"
     else:
-        text = f"{view.paint('✓', GREEN)} {f'all {total} checks hold' if total > 1 else 'it holds'}"
+        is_whole = all(check.status == "passed" for check in account.held(kata))
+        holds = f"all {total} checks hold" if total > 1 else "it holds"
+        text = f"{view.paint('✓', GREEN)} {holds if is_whole else account.holding(kata)}"
     fits = len(f"{score}   {text}") - len(view.paint("", BOLD) + view.paint("", GREEN)) <= view.width
     return f"{score}   {text}" if fits else f"{score}\n  {text}"
 
@@ -356,12 +358,18 @@ def _notes(kata: KataReport, view: View) -> list[str]:
         return []
     held = account.held(kata)
     waiting, partly = account.unwritten_of(kata)
-    noted = dict.fromkeys(check.message for check in held if check not in [*waiting, *partly])
+    noted = dict.fromkeys(_note(check) for check in held if check not in [*waiting, *partly])
     if account.wrong(kata):  # what earns no points is told in full
         noted.clear()
     noted |= dict.fromkeys([account.waiting_text(kata), kata.cap])
     noted |= dict.fromkeys(check.message for check in account.by_hand(kata))
     return [line for note in noted if note for line in _labelled("note", note, view)]
+
+
+def _note(check: CheckReport) -> str:
+    """Return the message of a check that does not fail, behind what it claims if it was not judged."""
+    was_judged = check.status == "passed" or not check.message
+    return check.message if was_judged else f"{check.title} {check.message}"
 
 
 def _listed(check: CheckReport, view: View) -> list[str]:

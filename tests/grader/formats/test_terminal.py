@@ -127,6 +127,14 @@ def test_notes_of_checks_that_hold_are_shown():
     ]  # fmt: skip
 
 
+def test_what_was_not_judged_is_named_and_not_counted():
+    left = CheckReport("takes", "It takes unsigned integers.", "skipped", 50, 50, "Not judged: no input.")
+    kata = KataReport("softmax", "t", "passed", 350, checks=(RIGHT, left))
+    first, note, *_ = terminal.render_kata(kata).splitlines()
+    assert first.endswith("✓ 1 of 1 checks hold; 1 could not count")
+    assert note.split() == ["note", *f"{left.title} {left.message}".split()]
+
+
 def test_a_long_line_of_code_goes_on_inside_its_brackets_and_still_runs():
     code = "x = [" + ", ".join(f"[{n}.0, {n}.25, 'a, b']" for n in range(10)) + "]\nlen(x)"
     lines = code_lines(code, 60, "    ")
