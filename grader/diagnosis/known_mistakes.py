@@ -194,14 +194,29 @@ class MistakeOfCourse:
         return self._whole[check.name]
 
     def _up_to(self, check: Check) -> Iterator[Check]:
-        """Yield this check, and before it those that compare answers, or all where the kata draws random
-        numbers; without those that have run."""
+        """Yield this check, and before it those that compare answers, or all where an answer rests on the
+        calls before it; without those that have run."""
+        needs_all = self._answers.draws or self._keeps_state
         for own in self._prepared.checks:
-            is_needed = own.nature.compares or self._answers.draws or own.name == check.name
-            if is_needed and own.name not in self._whole:
+            if (needs_all or own.nature.compares or own.name == check.name) and own.name not in self._whole:
                 yield own
             if own.name == check.name:
                 return
+
+    @cached_property
+    def _keeps_state(self) -> bool:
+        """Whether a call answers otherwise when it is made again."""
+        check = next(
+            (check for check in self._prepared.checks if check.nature.compares and check.cases), None
+        )
+        if check is None:
+            return False
+        with self._running("again") as known:
+            every = [CheckContext(known.kata, known.oracle, known.student) for _ in range(2)]  # ask anew
+            first, second = (judge_case(check, one, check.cases[0], one.student).failure for one in every)
+        if first is None or second is None:
+            return first is not second
+        return not ComparedFailure(first, self.source).matches(self._recorded(second))
 
     @contextmanager
     def _running(self, which: str) -> Iterator[CheckContext]:

@@ -74,7 +74,8 @@ class Naming:
             own = [one for one in self._mistakes if one.id not in GENERAL]
             several = SeveralMistakes(own, self._due, self._unexplained)
             self._find_reasons(several.likely)
-            self._find_several(several.found())
+            if not self.is_explained:
+                self._find_several(several.found())
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
@@ -136,9 +137,15 @@ class Naming:
 
     def _find_reasons(self, likely: Sequence[KnownMistake]) -> None:
         """Name the mistakes that explain a part of what fails, where nothing explains all: each of them fails
-        nothing else, and no other one explains as much of that part."""
+        nothing else, and no other one explains as much of that part. One that answers otherwise in single
+        calls than among others may explain all."""
+        judged = [self._judged(mistake) for mistake in likely[:MOST_REASONS]]
+        self._candidates += [one for one in judged if self._explains_all(one)]
+        if facts := self._facts():
+            self.found = facts
+            return
         parts = parts_of(self._due)
-        reasons = [Reason(self._judged(mistake), parts) for mistake in likely[:MOST_REASONS]]
+        reasons = [Reason(one, parts) for one in judged]
         reasons = [reason for reason in reasons if reason.cases and reason.is_consistent]
         taken: set[Position] = set()
         for reason in sorted(reasons, key=lambda reason: len(reason.cases), reverse=True):

@@ -8,6 +8,8 @@ import pytest
 from grader.checks.context import CheckContext
 from grader.checks.runner import run_check
 from grader.course.catalog import Course
+from grader.course.known_solutions import standalone_sources
+from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import ComparedFailure, MistakeOfCourse, known_mistakes
 from grader.grading.grader import Grader
 from grader.worker.in_process import LocalStudent
@@ -79,3 +81,12 @@ def test_joined_mistakes_are_made_once_and_drop_their_code_but_not_their_answers
     joined.outcome(check, later)
     assert joined._written
     assert not another._written
+
+
+@pytest.mark.slow
+def test_what_an_answer_keeps_from_checks_that_compare_nothing_is_kept_by_the_mistake(torch_source):
+    info = COURSE.kata_info("kv_cache")
+    shared = standalone_sources(COURSE, info, "mistakes")["shares_one_history"]
+    report = Grader(COURSE, {"torch": torch_source}).grade(Submission(info, shared, "kv_cache.py")).report
+    named = {check.mistake for check in report.checks if check.mistake}
+    assert {(one.id, one.certain, one.partial) for one in named} == {("shares_one_history", True, False)}
