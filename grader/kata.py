@@ -304,9 +304,9 @@ class Kata:
             The decorator, which returns the function unchanged.
 
         Example:
-            @KATA.graded_part("alibi_bias")
-            def without_later_keys(bias, *_):
-                return np.tril(bias)
+            @KATA.graded_part("distances")
+            def without_later_keys(table, *_):
+                return np.tril(table)
         """
 
         def keep(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,9 +7,8 @@ launch, shapes that do not fit, a pointer that is used as a number.
 from __future__ import annotations
 
 import builtins
-import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,23 @@ from grader.worker.child.kernels.blocks import (
     together,
 )
 from grader.worker.child.kernels.launching import FrozenModule, Kernel, Pointer, constexpr, launch
+from grader.worker.child.kernels.loops import counted_range, static_range
+from grader.worker.child.kernels.shapes import (
+    arange,
+    broadcast_to,
+    expand_dims,
+    full,
+    interleave,
+    join,
+    permute,
+    reshape,
+    sizes_of,
+    split,
+    trans,
+    zeros,
+    zeros_like,
+)
 
-MOST_LANES = 1 << 13  # entries of one block
 SMALLEST_DOT = 16  # the shortest side over which tl.dot adds up
 SMALLEST_DOT_OF_BYTES = 32  # the same for numbers of eight bits
 
@@ -53,28 +67,6 @@ def num_programs(axis: int) -> Block:
 def _require_axis(name: str, axis: int) -> None:
     if axis not in (0, 1, 2):
         raise KernelError(f"{name} axis must be 0, 1, or 2 but got {axis}")
-
-
-def arange(start: int, end: int) -> Block:
-    """Return the integers from `start` to `end`, without `end`; a power of two of them."""
-    if type(start) is not int or type(end) is not int:
-        raise KernelError("arange's arguments must be of type tl.constexpr")
-    if end <= start:
-        raise KernelError("arange's end argument must be greater than the start argument")
-    size = end - start
-    if size & (size - 1):
-        raise KernelError(f"arange's range must be a power of 2, and {size} is none")
-    return Block(np.arange(start, _bounded(size) + start, dtype=np.int32), INT32)
-
-
-def zeros(shape: Sequence[int], dtype: DType) -> Block:
-    return full(shape, 0, dtype)
-
-
-def full(shape: Sequence[int], value: Any, dtype: DType) -> Block:
-    """Return a block with one number everywhere."""
-    sizes = _shape(shape)
-    return Block(np.broadcast_to(dtype.rounded(as_block(value, dtype).data), sizes), dtype)
 
 
 class BlockPointer:
@@ -114,7 +106,7 @@ def make_block_ptr(
         raise KernelError("Expected shape/strides/offsets/block_shape to have the same length")
     if sorted(order) != [*range(axes)]:
         raise KernelError(f"Expected 'order' to be a permutation of (0, 1, ..., len(order)-1), got {order}")
-    return BlockPointer(base, tuple(shape), tuple(strides), tuple(offsets), _shape(block_shape))
+    return BlockPointer(base, tuple(shape), tuple(strides), tuple(offsets), sizes_of(block_shape))
 
 
 def advance(base: Any, offsets: Any) -> BlockPointer:
@@ -249,11 +241,6 @@ def fma(x: Any, y: Any, z: Any) -> Block:
     return Block(dtype.rounded(np.asarray(wide)), dtype)
 
 
-def zeros_like(x: Any) -> Block:
-    block = as_block(x)
-    return Block(np.zeros_like(block.data), block.dtype)
-
-
 def absolute(x: Any) -> Block:
     block = as_block(x)
     return Block(np.abs(block.data), block.dtype)
@@ -386,72 +373,9 @@ def _of_products(operands: DType, asked: DType | None) -> DType:
     return FLOAT32
 
 
-def trans(x: Any, *order: Any) -> Block:
-    """Return a block with its axes in another order; without one, the last two change places."""
-    block = as_block(x)
-    if not order:
-        if len(block.shape) < 2:
-            raise KernelError("tl.trans invoked with a 0- or 1-dimensional tensor")
-        return Block(block.data.swapaxes(-1, -2), block.dtype)
-    return permute(block, *order)
-
-
-def permute(x: Any, *order: Any) -> Block:
-    """Return a block with its axes in another order."""
-    block, axes = as_block(x), _listed(order)
-    if sorted(axes) != [*range(len(block.shape))]:
-        raise KernelError(f"permute dims must be a permutation of 0, 1, ..., n-1, but were {axes}")
-    return Block(block.data.transpose(axes), block.dtype)
-
-
-def join(a: Any, b: Any) -> Block:
-    """Return two blocks side by side along a new last axis."""
-    left, right = as_block(a), as_block(b)
-    if left.dtype is not right.dtype:
-        raise KernelError(f"join takes two blocks of one dtype, and {left.dtype} and {right.dtype} are two")
-    _bounded(2 * math.prod(shape_of(left.shape, right.shape)))
-    return Block(np.stack(np.broadcast_arrays(left.data, right.data), axis=-1), left.dtype)
-
-
-def interleave(a: Any, b: Any) -> Block:
-    """Return the entries of two blocks in turn, along the last axis."""
-    joined = join(a, b)
-    return Block(joined.data.reshape((*joined.shape[:-2], -1)), joined.dtype)
-
-
-def split(x: Any) -> tuple[Block, Block]:
-    """Return the two blocks that lie side by side along the last axis."""
-    block = as_block(x)
-    if block.shape[-1:] != (2,):
-        raise KernelError(f"expected last dimension to be 2 for split, got {[*block.shape[-1:]]}")
-    return Block(block.data[..., 0], block.dtype), Block(block.data[..., 1], block.dtype)
-
-
 def cast(x: Any, *given: Any, **options: Any) -> Block:
     """Return a block in another dtype, as `x.to` does."""
     return as_block(x).to(*given, **options)
-
-
-def expand_dims(x: Any, axis: int) -> Block:
-    block = as_block(x)
-    return Block(np.expand_dims(block.data, axis), block.dtype)
-
-
-def broadcast_to(x: Any, *shape: Any) -> Block:
-    block = as_block(x)
-    return Block(np.broadcast_to(block.data, _shape(_listed(shape))), block.dtype)
-
-
-def reshape(x: Any, *shape: Any, **_: Any) -> Block:
-    block, sizes = as_block(x), _shape(_listed(shape))
-    if math.prod(sizes) != block.data.size:
-        raise KernelError(f"reshape() cannot change total number of elements: {block.data.size} to {sizes}")
-    return Block(block.data.reshape(sizes), block.dtype)
-
-
-def _listed(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return sizes or axes that are given as one tuple, or one by one."""
-    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
 
 
 def static_assert(condition: Any, message: str = "") -> None:
@@ -489,75 +413,13 @@ def next_power_of_2(n: int) -> int:
     return 1 << max(0, (n - 1).bit_length())
 
 
-def _range(*given: Any, **_: Any) -> Iterator[Any]:
-    """Yield what `range` yields, whose ends may be numbers of the kernel. Raises KernelError where a variable
-    from before the loop changes its dtype or its shape inside."""
-    ends = [int(as_block(end).data) for end in given]
-    kernel = sys._getframe(1)
-    before = _types(kernel.f_locals)
-    for number in range(*ends):
-        block = Block(np.int32(number), INT32)
-        yield block
-        after = _types({name: value for name, value in kernel.f_locals.items() if value is not block})
-        for name in before.keys() & after.keys():
-            if before[name] != after[name]:
-                raise KernelError(
-                    f"Loop-carried variable {name} has initial type {_typed(before[name])} but is re-assigned"
-                    f" to {_typed(after[name])} in loop! Please make sure that the type stays consistent."
-                )
-        before = after
-
-
-def _types(variables: Mapping[str, Any]) -> dict[str, tuple[str, str, tuple[int, ...]]]:
-    """Return dtype and shape of the numbers, blocks and pointers among a kernel's variables."""
-    found = {}
-    for name, value in variables.items():
-        if isinstance(value, Pointer):
-            found[name] = "pointer to ", value.array.type_name, value.shape
-        elif isinstance(value, Block | bool | int | float):
-            block = value if isinstance(value, Block) else as_block(value)
-            found[name] = "", block.dtype.name, block.shape
-    return found
-
-
-def _typed(found: tuple[str, str, tuple[int, ...]]) -> str:
-    """Return dtype and shape of a variable as a message has them."""
-    kind, dtype, shape = found
-    return f"{kind}{dtype}{list(shape)}"
-
-
-def static_range(*given: Any) -> Iterator[int]:
-    """Yield integers that are known before the launch."""
-    if any(isinstance(end, Block) for end in given):
-        raise KernelError("tl.static_range takes tl.constexpr alone; use range")
-    yield from range(*given)
-
-
-def _shape(sizes: Sequence[Any]) -> tuple[int, ...]:
-    """Return a shape. Raises KernelError unless its sizes are powers of two that are known before."""
-    found = tuple(sizes) if isinstance(sizes, list | tuple) else (sizes,)
-    for size in found:
-        if type(size) is not int:
-            raise KernelError("Shape element must have type `constexpr[int]`")
-        if size <= 0 or size & (size - 1):
-            raise KernelError(f"Shape element must be a power of 2, and {size} is none")
-    _bounded(math.prod(found))
-    return found
-
-
-def _bounded(size: int) -> int:
-    if size > MOST_LANES:
-        raise KernelError(f"a block has at most {MOST_LANES:,} entries here, and this one {size:,}")
-    return size
-
-
 _sum = _reduction(np.sum, _of_sums)
 _max, _min = (_reduction(function, _of_extremes) for function in (np.max, np.min))
 #: What a kernel may call of Python's own.
 BUILTINS: dict[str, Any] = {
     name: getattr(builtins, name) for name in ("min", "max", "abs", "range", "len", "float", "int", "print")
 }
-BUILTINS |= {"range": _range, "abs": absolute}
+BUILTINS |= {"range": counted_range, "abs": absolute}
 BUILTINS["min"] = lambda *given: _extreme(builtins.min, minimum, given)
 BUILTINS["max"] = lambda *given: _extreme(builtins.max, maximum, given)
 
@@ -643,7 +505,12 @@ language = _module(
     **{"where": where, "maximum": maximum, "minimum": minimum, "dot": dot, "join": join},
     **{"zeros_like": zeros_like, "clamp": clamp},
     **{"interleave": interleave, "cdiv": cdiv, "static_assert": static_assert},
-    **{"range": _range, "static_range": static_range, "multiple_of": as_it_is, "max_contiguous": as_it_is},
+    **{
+        "range": counted_range,
+        "static_range": static_range,
+        "multiple_of": as_it_is,
+        "max_contiguous": as_it_is,
+    },
     **{"max_constancy": as_it_is, "assume": assume, "device_assert": nothing, "debug_barrier": nothing},
     **{"make_block_ptr": make_block_ptr, "advance": advance},
 )
