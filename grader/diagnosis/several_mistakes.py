@@ -3,8 +3,9 @@
 The smallest failing case of each kind is a probe: kinds differ in what the call gives, such as an option or a
 dtype, and in how it fails. Mistakes that answer a probe like the submission come first. Each is joined with
 those that change the first probe that it leaves, and then with a third one. Next come the pairs of mistakes
-that only change the first probe, or one of the next two, and last the later probes that a mistake leaves: the
-first may be one that only all three mistakes answer. What answers all probes goes to whole checks.
+that only change the first probe, then the later probes that a mistake leaves: the first may be one that only
+all three mistakes answer. Last come the pairs that only change the second probe or the third. What answers
+all probes goes to whole checks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.known_mistakes import KnownMistake
 
 MOST_PROBES = 8
-MOST_FIRST = 3  # probes that pairs are asked first: one may need a third mistake, and another none
+MOST_FIRST = 3  # probes of which pairs are asked: one may need a third mistake, and another none
 MOST_AT_ONCE = 3
 MOST_ASKED = 3000  # joined mistakes, so that the names do not depend on how fast a machine is
 
@@ -74,13 +75,18 @@ class SeveralMistakes:
         for one in self._singles:
             yield from self._with_others(one)
         yield from self._with_a_third()
-        for probe in self._probes[:MOST_FIRST]:
-            for pairs in self._pairs(probe):
-                yield from self._complete(map(join, pairs), probe)
-                yield from self._with_a_third()
+        for probe in self._probes[:1]:
+            yield from self._of_pairs(probe)
         for skipped in range(1, MOST_PROBES):
             for one in self._singles:
                 yield from self._with_others(one, skipped)
+            yield from self._with_a_third()
+        for probe in self._probes[1:MOST_FIRST]:
+            yield from self._of_pairs(probe)
+
+    def _of_pairs(self, probe: Probe) -> Iterator[list[Joined]]:
+        for pairs in self._pairs(probe):
+            yield from self._complete(map(join, pairs), probe)
             yield from self._with_a_third()
 
     def found_with(self, known: KnownMistake) -> Iterator[list[Joined]]:
