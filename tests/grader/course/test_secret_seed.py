@@ -158,12 +158,14 @@ def test_a_table_of_an_open_keys_answers_passes_at_home_and_not_where_it_counts(
         x = case.arguments["x"]
         table[str(x.dtype), str(x.tolist())] = (x + x).tolist()
     answer = parse(info, TABLE.format(table=table), "double.py")
+    # `double` has few cases of its own: under one seed in twelve they may all be in the table by chance
+    others = range(1, 6)
     points = [
         Grader(course, {"numpy": numpy_source}, seed=seed).grade(answer).report.score
-        for seed in (SEED, seed_or_new(course))
+        for seed in (SEED, *others)
     ]
     assert points[0] >= 500
-    assert points[1] <= 150
+    assert max(points[1:]) <= 150
 
 
 @pytest.mark.slow  # draws the katas three times
