@@ -227,6 +227,7 @@ def test_a_file_in_the_current_folder_does_not_stand_for_a_package(tmp_path, cou
         assert (done.returncode, done.stdout) == (0, "0 minutes\n"), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [["grade"], ["-m", "grader.cli.grade"]], ids=["script", "module"])
 def test_what_lies_in_the_current_folder_is_not_read(tmp_path, course, start):
     """A submission may lie there; `-m` puts the folder on the path of Python."""
@@ -293,6 +294,7 @@ LEFT_OUT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", OURS)
 def test_a_command_that_was_left_out_says_what_to_install(told_without, package):
     left_out = f"needs {package}, {LEFT_OUT}"
@@ -321,6 +323,7 @@ def test_katas_are_listed_and_judged_without_any_of_ours(told_without, course):
     assert [(code, error) for code, _, error in others] == [(0, "")] * len(others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "line", "user"),
     [

@@ -44,6 +44,7 @@ OLD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), OLD.items())
 def test_an_option_of_1_0_does_what_the_command_does(run, old, new):
     def told(words):

@@ -334,6 +334,7 @@ def test_an_edit_that_never_ends_is_named_with_its_line(course, monkeypatch):
         answer.double(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [i.name for i in COURSE.katas.values() if COURSE.edits(i).is_file()])
 def test_every_edit_of_the_course_applies(name):
     info = COURSE.kata_info(name)

@@ -107,6 +107,7 @@ def test_long_arrays_and_endless_loops_are_not_recorded_whole():
     assert 20 < len(found) < 250
 
 
+@pytest.mark.slow
 @pytest.mark.every(4)
 @pytest.mark.parametrize("name", KATAS)
 def test_a_reference_that_records_is_right(name):

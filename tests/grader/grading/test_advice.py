@@ -129,6 +129,7 @@ def embed(ids, token_table, position_table):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kata", "right", "mended", "faulty", "advice"),
     [

@@ -78,6 +78,7 @@ def test_without_a_fault_all_have_their_points(graded):
     assert "note" not in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "what"),
     [

@@ -417,6 +417,7 @@ def others(tmp_path, out):
     return tables, pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["folder", "zip", "zip_in_a_folder"])
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_changes_nobodys_points_but_the_attackers(graded, tmp_path, attack, layout):
