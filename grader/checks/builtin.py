@@ -224,7 +224,7 @@ def _without_result_name(found: Difference, observed: dict[str, Any]) -> Differe
 def has_the_right_shape(context: CheckContext, case: Case) -> None:
     """Every result has the shape that the statement names."""
     expected, seen = context.expected(case), context.observe(case)
-    for name, wanted, got in _leaves(seen, expected.native, seen.observed):
+    for name, wanted, got in _leaves_of_parts(seen, expected.native):
         have = to_numpy(got)
         if have is not None and have.shape == getattr(wanted, "shape", ()):
             continue
@@ -252,7 +252,7 @@ def keeps_the_dtype(context: CheckContext, case: Case) -> None:
     expected = context.expected(case).native
     try:
         seen = context.observe(case)
-        every = _leaves(seen, expected, seen.observed)
+        every = _leaves_of_parts(seen, expected)
     except CaseFailed as failed:
         if failed.is_refusal:
             raise Skip(f"{CALL_FAILS}, or its result has another structure") from None
@@ -270,7 +270,14 @@ def _dtype_or_type(value: Any) -> str:
     return describe_type(value) if to_numpy(value) is None else dtype_name(value)
 
 
-OTHER = "{} is {}, where {} is expected."
+def _leaves_of_parts(seen: Observation, expected: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return the name, the expected and the actual value of each array of all parts that the kata compares.
+
+    Raises CaseFailed if the answer has other parts, or if their structure is another one.
+    """
+    if others := _other_parts(expected, seen.observed):
+        raise seen.complaint(others)
+    return _leaves(seen, expected, seen.observed)
 
 
 def _leaves(seen: Observation, expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any]]:
@@ -284,10 +291,7 @@ def _leaves(seen: Observation, expected: Any, got: Any, name: str = "") -> list[
         return []  # Python numbers have no shape; `agrees_with_reference` judges them
     is_alike = isinstance(expected, dict) == isinstance(got, dict) and isinstance(got, dict | list | tuple)
     if not is_alike or len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
-        if isinstance(expected, dict) and isinstance(got, dict):
-            others = "" if name else _other_parts(expected, got)
-            raise seen.complaint(others or OTHER.format(name, describe_type(got), describe_type(expected)))
-        raise seen.complaint(OTHER.format(name, describe_type(got), describe_type(expected)))
+        raise seen.complaint(f"{name} is {describe_type(got)}, where {describe_type(expected)} is expected.")
     keys = list(expected) if isinstance(expected, dict) else list(range(len(expected)))
     one = not name and keys == ["result"]
     return [

@@ -54,7 +54,7 @@ class KnownMistake(Protocol):
 
     @property
     def source(self) -> str:
-        """The code of what makes the mistake; "" if none is at hand."""
+        """The Python source that has the mistake in it; "" with an answer key, which holds no code."""
 
     @property
     def likeliness(self) -> tuple[int, int]:
@@ -124,6 +124,7 @@ class MistakeOfCourse:
     def __init__(self, name: str, joined: JoinedMistakes) -> None:
         self.id = name
         self._answers, self._prepared, self._joined = joined.answers, joined.prepared, joined
+        self._file = self._answers.file_of(name)
         self._checks = {check.name: check for check in joined.prepared.checks}
         self._single: dict[tuple[str, int], Recorded | None] = {}
         self._stopped: set[tuple[str, int]] = set()  # which may have stopped at another answer
@@ -194,8 +195,9 @@ class MistakeOfCourse:
         return self._whole[check.name]
 
     def _up_to(self, check: Check) -> Iterator[Check]:
-        """Yield this check, and before it those that compare answers, or all where an answer rests on the
-        calls before it; without those that have run."""
+        """Yield the checks that have to run so that the answers to this one are those of a grading, and this
+        one last. They are all checks before it if an answer depends on earlier calls, and else those that
+        compare answers. What has run is left out."""
         needs_all = self._answers.draws or self._keeps_state
         for own in self._prepared.checks:
             if (needs_all or own.nature.compares or own.name == check.name) and own.name not in self._whole:
@@ -205,7 +207,7 @@ class MistakeOfCourse:
 
     @cached_property
     def _keeps_state(self) -> bool:
-        """Whether a call answers otherwise when it is made again."""
+        """Whether something is kept from call to call: the same case, asked twice, has two answers."""
         check = next(
             (check for check in self._prepared.checks if check.nature.compares and check.cases), None
         )
@@ -214,6 +216,7 @@ class MistakeOfCourse:
         with self._running("again") as known:
             every = [CheckContext(known.kata, known.oracle, known.student) for _ in range(2)]  # ask anew
             first, second = (judge_case(check, one, check.cases[0], one.student).failure for one in every)
+        del self._contexts["again"]  # nothing else asks it
         if first is None or second is None:
             return first is not second
         return not ComparedFailure(first, self.source).matches(self._recorded(second))
@@ -245,7 +248,7 @@ class MistakeOfCourse:
 
     @property
     def source(self) -> str:
-        return self._answers.file_of(self.id)
+        return self._file
 
 
 class MistakesAtOnce(MistakeOfCourse):

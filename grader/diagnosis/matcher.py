@@ -71,11 +71,9 @@ class Naming:
         """Find candidates by single cases, judge them, and name the best ones; then several at once."""
         self._find()
         if not self.is_explained and self._due:
-            own = [one for one in self._mistakes if one.id not in GENERAL]
-            several = SeveralMistakes(own, self._due, self._unexplained)
+            several = self._search()
             self._find_reasons(several.likely)
-            if not self.is_explained:
-                self._find_several(several.found())
+            self._find_several(several.found())
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
@@ -83,8 +81,12 @@ class Naming:
 
     def run_from(self, known: KnownMistake) -> None:
         """Find the mistakes that explain all together with one that is known to be there."""
-        others = [one for one in self._mistakes if one.id not in GENERAL]
-        self._find_several(SeveralMistakes(others, self._due, self._unexplained).found_with(known))
+        self._find_several(self._search().found_with(known))
+
+    def _search(self) -> SeveralMistakes:
+        """Return the search for several mistakes, among those of the kata's own."""
+        own = [one for one in self._mistakes if one.id not in GENERAL]
+        return SeveralMistakes(own, self._due, self._unexplained)
 
     def _find(self) -> None:
         known: set[str] = set()

@@ -101,8 +101,9 @@ class SeveralMistakes:
             yield from self._with_others(heapq.heappop(self._waiting)[-1])
 
     def _pairs(self, probe: Probe) -> Iterator[list[tuple[KnownMistake, KnownMistake]]]:
-        """Yield the pairs of mistakes that change a probe, and do not answer it like the submission; then
-        those of which one does, since the other may show beside it alone. Likely pairs come first."""
+        """Yield two lists of pairs, the likelier ones first in each. In the first list both mistakes fail the
+        probe, and neither answers it like the submission. In the second list one of them passes it: it may
+        show only beside the other."""
         changing = [m for m in self._mistakes if _changes(m, probe) and not _answers(m, probe)]
         others = [m for m in self._mistakes if not _changes(m, probe)]
         for every in (combinations(enumerate(changing), 2), product(enumerate(changing), enumerate(others))):
@@ -180,9 +181,10 @@ def join(parts: tuple[KnownMistake, ...], base: KnownMistake | None = None) -> J
 
 
 def _probes(due: Sequence[FailedCheck]) -> list[Probe]:
-    """Return two failing cases of each kind of call: the smallest, or one that mistakes were asked already,
-    and one of medium size. Small cases come first. A case in which work is counted takes many times as long,
-    so it is a probe only if there is no other one."""
+    """Return up to two failing cases for each kind of call, small ones first. One is the smallest case, or
+    instead one that mistakes have answered already, since that answer is remembered. The other has a medium
+    size. Cases in which operations are counted take many times as long, so they are left out if there are
+    others."""
     kinds: dict[object, list[Probe]] = {}
     every = [
         (check, case, check.failures[check.check.position(case)])

@@ -39,7 +39,8 @@ def _computes(
     wrong: Sequence[tuple[Case, Numbers]],
     oracle: Oracle,
 ) -> bool:
-    """Return whether one expression of a mistake gives the wrong array of each case."""
+    """Return whether there is one expression in the code of a mistake whose value is the submission's wrong
+    array in every case."""
     context = recorded_here(mistake.source, oracle)
     common: set[int] | None = None
     for case, numbers in wrong:

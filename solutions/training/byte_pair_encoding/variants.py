@@ -222,7 +222,7 @@ class scans_backwards_over_deletions:
 
 
 class counts_rows_of_an_array:
-    """Pairs are the rows of an array, which np.unique counts; ids are integers of NumPy, and stay so."""
+    """np.unique counts the pairs, as rows of an array. The ids that come back are NumPy integers."""
 
     @staticmethod
     def train_bpe(text, num_merges):

@@ -188,7 +188,7 @@ def tokens_behind_a_sum_above_one():
 
 @KATA.example
 def flatter_tokens_behind_a_sum_above_one():
-    """The same of tokens that are less far apart: one call alone proves no mistake."""
+    """As above, with logits that fall by less from token to token: a second case that shows the mistake."""
     import torch
 
     return {"logits": -0.75 * torch.arange(40, dtype=torch.float32), "p": 1.0}

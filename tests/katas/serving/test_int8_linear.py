@@ -175,7 +175,7 @@ def the_largest_sum():
 
 @KATA.graded_part("quantize_rows")
 def without_scales_of_zeros(answer, x):
-    """q, and the scales with 0 for rows of zeros, whose scale may be any number."""
+    """The answer of quantize_rows, with the scale 0 for rows of zeros, which may have any scale."""
     q, scale = answer
     zeros = (x == 0).all(axis=-1, keepdims=True)
     if getattr(scale, "shape", None) == zeros.shape and np.isfinite(scale).all():
@@ -185,7 +185,7 @@ def without_scales_of_zeros(answer, x):
 
 @KATA.observe
 def observe(student, x, w_q, w_scale):
-    """The quantised rows, their scales, and the layer's result."""
+    """What quantize_rows returns, q and the scales, and what int8_linear returns."""
     q, scale = without_scales_of_zeros(student.quantize_rows(x), x)
     return {"q": q, "scale": scale, "result": student.int8_linear(x, w_q, w_scale)}
 

@@ -505,13 +505,9 @@ language = _module(
     **{"where": where, "maximum": maximum, "minimum": minimum, "dot": dot, "join": join},
     **{"zeros_like": zeros_like, "clamp": clamp},
     **{"interleave": interleave, "cdiv": cdiv, "static_assert": static_assert},
-    **{
-        "range": counted_range,
-        "static_range": static_range,
-        "multiple_of": as_it_is,
-        "max_contiguous": as_it_is,
-    },
-    **{"max_constancy": as_it_is, "assume": assume, "device_assert": nothing, "debug_barrier": nothing},
+    **{"range": counted_range, "static_range": static_range},
+    **{"multiple_of": as_it_is, "max_contiguous": as_it_is, "max_constancy": as_it_is},
+    **{"assume": assume, "device_assert": nothing, "debug_barrier": nothing},
     **{"make_block_ptr": make_block_ptr, "advance": advance},
 )
 triton = _module(

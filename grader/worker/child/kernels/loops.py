@@ -8,18 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child.kernels.blocks import (
-    INT32,
-    Block,
-    KernelError,
-    as_block,
-)
+from grader.worker.child.kernels.blocks import INT32, Block, KernelError, as_block
 from grader.worker.child.kernels.launching import Pointer
 
 
 def counted_range(*given: Any, **_: Any) -> Iterator[Any]:
-    """Yield what `range` yields, whose ends may be numbers of the kernel. Raises KernelError where a variable
-    from before the loop changes its dtype or its shape inside."""
+    """Stand for `range` in a kernel, where the ends may be blocks of one number. Raises KernelError, as
+    Triton does, if the body of the loop gives a variable from before the loop another dtype or shape."""
     ends = [int(as_block(end).data) for end in given]
     kernel = sys._getframe(1)
     before = _types(kernel.f_locals)

@@ -24,7 +24,8 @@ MOST_LANES = 1 << 13  # entries of one block
 
 
 def arange(start: int, end: int) -> Block:
-    """Return the integers from `start` to `end`, without `end`; a power of two of them."""
+    """Return the integers from `start` up to `end`, without `end`. How many they are must be a power of two.
+    Raises KernelError."""
     if type(start) is not int or type(end) is not int:
         raise KernelError("arange's arguments must be of type tl.constexpr")
     if end <= start:
@@ -36,6 +37,7 @@ def arange(start: int, end: int) -> Block:
 
 
 def zeros(shape: Sequence[int], dtype: DType) -> Block:
+    """Return a block of zeros."""
     return full(shape, 0, dtype)
 
 
@@ -46,6 +48,7 @@ def full(shape: Sequence[int], value: Any, dtype: DType) -> Block:
 
 
 def zeros_like(x: Any) -> Block:
+    """Return a block of zeros with the shape and the dtype of another one."""
     block = as_block(x)
     return Block(np.zeros_like(block.data), block.dtype)
 
@@ -92,16 +95,19 @@ def split(x: Any) -> tuple[Block, Block]:
 
 
 def expand_dims(x: Any, axis: int) -> Block:
+    """Return a block with a new axis of length 1."""
     block = as_block(x)
     return Block(np.expand_dims(block.data, axis), block.dtype)
 
 
 def broadcast_to(x: Any, *shape: Any) -> Block:
+    """Return a block that is repeated along its axes of length 1 until it has a shape."""
     block = as_block(x)
     return Block(np.broadcast_to(block.data, sizes_of(listed_sizes(shape))), block.dtype)
 
 
 def reshape(x: Any, *shape: Any, **_: Any) -> Block:
+    """Return the entries of a block in another shape. Raises KernelError if there are more or fewer."""
     block, sizes = as_block(x), sizes_of(listed_sizes(shape))
     if math.prod(sizes) != block.data.size:
         raise KernelError(f"reshape() cannot change total number of elements: {block.data.size} to {sizes}")
@@ -114,7 +120,8 @@ def listed_sizes(given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
-    """Return a shape. Raises KernelError unless its sizes are powers of two that are known before."""
+    """Return a shape as a tuple. Raises KernelError unless its sizes are integers that are known before the
+    launch, powers of two, and within the limit of a block."""
     found = tuple(sizes) if isinstance(sizes, list | tuple) else (sizes,)
     for size in found:
         if type(size) is not int:
@@ -126,6 +133,7 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def within_limit(size: int) -> int:
+    """Return the number of a block's entries. Raises KernelError if it is above MOST_LANES."""
     if size > MOST_LANES:
         raise KernelError(f"a block has at most {MOST_LANES:,} entries here, and this one {size:,}")
     return size
