@@ -38,9 +38,8 @@ def give_to(namespace: dict[str, Any], source: str) -> None:
 def let_in(function: Any) -> None:
     """Let kernels call a function of the grader's, which records their values, if there are kernels."""
     if modules.cache_info().currsize:
-        from grader.worker.child.kernels.launching import Kernel
-
-        Kernel.recorders.add(function)
+        # through what is loaded: in a closed sandbox nothing of the grader can be imported
+        modules()["triton"].jit().recorders.add(function)
 
 
 def _import(name: str, *terms: Any, **named: Any) -> Any:
