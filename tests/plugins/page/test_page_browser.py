@@ -1187,7 +1187,8 @@ def test_a_file_that_changes_all_the_time_costs_nothing_that_is_typed(visit, cou
     assert "key_len - query_len" in browser.find_element(By.CSS_SELECTOR, ".editor").text
     browser.find_element(By.XPATH, "//button[text()='Keep what is here']").click()
     scores(browser, "✓ 10 / 10")
-    assert file.read_text() == mine
+    # A change of the file between the keys that select and the text stays below the text.
+    assert file.read_text().startswith(mine)
 
 
 #: What the browser sends waits until `release(true)`, or is lost until `release()`.
