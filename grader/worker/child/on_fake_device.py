@@ -37,17 +37,17 @@ def avoid_compiler_import() -> None:
     The first call of a function that must not be compiled, such as an optimizer's `zero_grad` and `step`,
     imports the compiler to say so. Nothing is compiled here, so each is marked as excluded already.
     """
-    from torch import _compile
-    from torch._functorch import eager_transforms
-    from torch.optim import optimizer
-
     try:
+        from torch import _compile
+        from torch._functorch import eager_transforms
+        from torch.optim import optimizer
+
         for excluded in _made_by(_compile._disable_dynamo, "inner"):
             vars(excluded.__wrapped__).setdefault("__dynamo_disable", excluded.__wrapped__)
         for step in _made_by(optimizer._use_grad_for_differentiable, "_use_grad"):
             step.__code__ = _with_grad_of_optimizer(None).__code__
         eager_transforms._autograd_grad.__code__ = _grad_of_functions.__code__
-    except (AttributeError, LookupError, ValueError):  # the internals of this PyTorch version are different
+    except (ImportError, AttributeError, LookupError, ValueError):  # this PyTorch has other internals
         importlib.import_module("torch._dynamo")
 
 
