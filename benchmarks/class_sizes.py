@@ -3,6 +3,7 @@ has changed; memory must stay nearly constant.
 
 python benchmarks/class_sizes.py --students 30 300 3000 --katas causal_mask
 python benchmarks/class_sizes.py --students 300 --katas 20        # so many, from all parts of the course
+python benchmarks/class_sizes.py --students 30 300 --engine ray   # on a Ray cluster of this machine alone
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def descendants(pid: int) -> list[int]:
     return [found for child in map(int, children) for found in (child, *descendants(child))]
 
 
-def measured(submissions: Path, output: Path, katas: tuple[str, ...]) -> tuple[float, int, int]:
+def measured(submissions: Path, output: Path, katas: tuple[str, ...], engine: str) -> tuple[float, int, int]:
     """Return the seconds, and the peak memory in MiB of the command and of its largest descendant."""
     command = [
         sys.executable,
@@ -48,7 +49,13 @@ def measured(submissions: Path, output: Path, katas: tuple[str, ...]) -> tuple[f
         str(submissions),
     ]
     began, most, largest = time.perf_counter(), 0, 0
-    options = [*(word for kata in katas for word in ("--kata", kata)), "--output", str(output)]
+    options = [
+        *(word for kata in katas for word in ("--kata", kata)),
+        "--output",
+        str(output),
+        "--engine",
+        engine,
+    ]
     running = subprocess.Popen([*command, *options], cwd=ROOT, stdout=subprocess.DEVNULL)
     while running.poll() is None:
         most = max(most, resident(running.pid))
@@ -66,7 +73,7 @@ def chosen(words: list[str]) -> tuple[str, ...]:
     return tuple(names[number * len(names) // most] for number in range(most))
 
 
-def main(katas: tuple[str, ...], sizes: list[int]) -> int:
+def main(katas: tuple[str, ...], sizes: list[int], engine: str) -> int:
     """Print the table; return 1 if memory grows with the class, else 0."""
     print(
         "| students | katas | seconds | a grading | the second run | the command | its largest process |"
@@ -77,8 +84,9 @@ def main(katas: tuple[str, ...], sizes: list[int]) -> int:
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="dojo-bench-") as folder:
             made = invent(Path(folder) / "class", size, katas)
-            seconds, most, largest = measured(Path(folder) / "class", Path(folder) / "grades", katas)
-            again, *_ = measured(Path(folder) / "class", Path(folder) / "grades", katas)
+            places = Path(folder) / "class", Path(folder) / "grades"
+            seconds, most, largest = measured(*places, katas, engine)
+            again, *_ = measured(*places, katas, engine)
             with (Path(folder) / "grades" / "reports.jsonl").open() as lines:
                 unlike = list(differences(lines, made))
         cells = (size, len(katas), f"{seconds:.1f}", f"{1e3 * seconds / len(made):.0f} ms", f"{again:.1f}")
@@ -92,5 +100,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--students", type=int, nargs="+", default=[30, 300, 3000], metavar="N")
     parser.add_argument("--katas", nargs="+", default=["causal_mask"], metavar="KATA", help="or a number")
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
     options = parser.parse_args()
-    sys.exit(main(chosen(options.katas), options.students))
+    sys.exit(main(chosen(options.katas), options.students, options.engine))
