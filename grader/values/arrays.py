@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 MOST_LEAVES, MOST_ENTRIES = 1_000, 2**14  # that `distinct_values` looks at
+BRANCHES = (dict, list, tuple)  # what is no leaf
 
 
 def to_numpy(value: Any) -> np.ndarray[Any, Any] | None:
@@ -53,11 +54,15 @@ def _dtype_text(dtype: np.dtype[Any]) -> str:
 
 def leaves(tree: Any) -> Iterator[Any]:
     """Yield what the dicts, lists and tuples of a tree hold, in their order."""
-    if isinstance(tree, dict | list | tuple):
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from leaves(part)
-    else:
-        yield tree
+    open_parts = [iter((tree,))]  # no recursion: a list in place of an array has a million numbers
+    while open_parts:
+        for part in open_parts[-1]:
+            if isinstance(part, BRANCHES):
+                open_parts.append(iter(part.values() if isinstance(part, dict) else part))
+                break
+            yield part
+        else:
+            open_parts.pop()
 
 
 def in_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
