@@ -24,7 +24,7 @@ from grader.diagnosis.known_mistakes import KnownMistake
 MOST_PROBES = 8
 MOST_FIRST = 3  # probes of which pairs are asked: one may need a third mistake, and another none
 MOST_AT_ONCE = 3
-MOST_ASKED = 3000  # joined mistakes, so that the names do not depend on how fast a machine is
+MOST_ASKED = 2000  # joined mistakes, so that the names do not depend on how fast a machine is
 
 Probe = tuple[FailedCheck, Case]
 
@@ -213,13 +213,14 @@ def regime_of(arguments: dict[str, Any]) -> tuple[object, ...]:
 
 
 def options_of(arguments: dict[str, Any]) -> tuple[object, ...]:
-    """Return the same for all calls that give the same options, whatever the sizes are."""
+    """Return the same for all calls that give the same options, and arrays with as many axes, whatever the
+    sizes are."""
     return tuple((name, _option(value)) for name, value in sorted(arguments.items()))
 
 
 def _option(value: Any) -> object:
     if hasattr(value, "shape"):
-        return str(value.dtype).strip("u0123456789")  # signed or not
+        return str(value.dtype).strip("u0123456789"), len(value.shape)  # signed or not
     return value if value is None or isinstance(value, bool) else type(value).__name__
 
 

@@ -73,6 +73,15 @@ def test_two_mistakes_with_a_third_that_is_unknown_are_not_named(named):
 
 
 @pytest.mark.slow
+def test_an_answer_for_one_number_of_axes_has_a_reason_among_the_calls_with_it(softmax_grader):
+    code = NAIVE.format("return np.stack([np.exp(row) / np.exp(row).sum() for row in x])")
+    info = softmax_grader.course.kata_info("softmax")
+    report = softmax_grader.grade(Submission(info, code, "softmax.py")).report
+    found = {(one.id, one.partial) for check in report.checks if (one := check.mistake)}
+    assert found == {("forgets_to_subtract_the_max_after_widening", True)}
+
+
+@pytest.mark.slow
 def test_three_mistakes_are_found_where_the_smallest_case_shows_all_of_them(numpy_source):
     course = Course(ROOT)
     code = """
