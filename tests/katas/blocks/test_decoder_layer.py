@@ -144,11 +144,11 @@ def printed_layer():
     weights = np.random.default_rng(1)
 
     def matrix(rows, columns):
-        return (weights.standard_normal((rows, columns)) * 0.2).astype(np.float32)
+        return weights.standard_normal((rows, columns)) * 0.2
 
     return {
-        "x": (inputs.randn(3, 8) * 0.5).astype(np.float32),
-        "memory": (inputs.randn(4, 8) * 0.5).astype(np.float32),
+        "x": inputs.randn(3, 8) * 0.5,
+        "memory": inputs.randn(4, 8) * 0.5,
         "params": {
             "self_attention": {name: matrix(8, 8) for name in "qkvo"},
             "cross_attention": {name: matrix(8, 8) for name in "qkvo"},
