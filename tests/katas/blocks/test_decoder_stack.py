@@ -150,7 +150,7 @@ def printed_params(seed):
     stream = np.random.default_rng(seed)
 
     def matrix(rows, columns):
-        return (stream.standard_normal((rows, columns)) * 0.2).astype(np.float32)
+        return stream.standard_normal((rows, columns)) * 0.2
 
     return {
         "self_attention": {name: matrix(8, 8) for name in "qkvo"},
@@ -164,8 +164,8 @@ def printed_stack():
     """Two layers (seeds 1 and 2) on inputs of seed 0: the target is drawn first, then the memory."""
     inputs = np.random.RandomState(0)
     return {
-        "x": (inputs.randn(3, 8) * 0.5).astype(np.float32),
-        "memory": (inputs.randn(4, 8) * 0.5).astype(np.float32),
+        "x": inputs.randn(3, 8) * 0.5,
+        "memory": inputs.randn(4, 8) * 0.5,
         "layers": [printed_params(1), printed_params(2)],
         "num_heads": 2,
     }
