@@ -192,6 +192,12 @@ def eos_of_zero():
 
 
 @KATA.example
+def eos_of_zero_in_all_rows():
+    """A second case: one that only two mistakes explain together does not prove both of them."""
+    return fixed([[1, 2], [3]], 4, 4, 0, seed=8, vocab=5)
+
+
+@KATA.example
 def prompts_with_an_eos():
     """The eos is the first, the last and the only token of a prompt."""
     return fixed([[2, 1, 3], [1, 2], [2]], 4, 4, 2, seed=4, vocab=5)
