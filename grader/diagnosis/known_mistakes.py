@@ -402,7 +402,8 @@ class ComparedFailure:
         self._recorded = record(failure, source)
         self._is_whole = _is_whole(failure, self._recorded)
         self.counts_work = _is_counted(failure)
-        given = failure.case.arguments
+        passed = [[call.args, call.kwargs] for call in failure.trace]
+        given = failure.case.arguments or passed
         self._tolerance, self._finest = Tolerance(terms_of(given), 16), float_dtype(given)
 
     @property
@@ -533,7 +534,8 @@ COUNTS = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?![\d.]*\d)")
 def _comparable_message(failure: Failure) -> str:
     """Return the message without its lines. An error's numbers become 0, as they vary with the case. What a
     RecursionError was about to call goes, and the key of a KeyError: code of another style has other keys.
-    What was returned goes too, since it is compared as a value. Which shapes do not fit is said in other
+    What was returned goes too, since it is compared as a value, and so does what a module has in place of a
+    parameter that is missing: any code has its own order of them. Which shapes do not fit is said in other
     words by each operation: `@`, `einsum`, an assignment. Code of another style needs a few operations more
     or fewer, so counts are rounded to two digits, and numbers the programs of a kernel in another order, so
     these numbers become 0."""
@@ -542,6 +544,7 @@ def _comparable_message(failure: Failure) -> str:
     message = re.sub(r"(?<=recursion depth exceeded) .*", "", message)
     message = re.sub(r"\bKeyError: .*", "KeyError", message, flags=re.DOTALL)
     message = re.sub(r"\bIt returned .*", "It returned", message, flags=re.DOTALL)
+    message = re.sub(r"(?<=has no parameter )(`[^`]*`); it has .*", r"\1", message, flags=re.DOTALL)
     if failure.status == "error":
         return re.sub(r"\d+", "0", SHAPES.sub("about shapes", message))
     return COUNTS.sub(_rounded, message) if _is_counted(failure) else message

@@ -27,11 +27,10 @@ from grader.diagnosis.several_mistakes import Joined, SeveralMistakes, join, opt
 from grader.kata import Kata
 from grader.kinds import Kind, Questions
 from grader.report import Mistake
+from grader.texts.sentences import at_once
 from grader.values.arrays import float_dtype
 from grader.values.constants import agrees, plain
 
-BOTH = "There are two mistakes at once. One: {} The other: {}"
-THREE = "There are three mistakes at once. One: {} Another: {} The third: {}"
 MOST_REASONS = 12  # mistakes that are judged by whole checks to explain a part
 ROUNDS = 4  # cases from which candidates are collected, since two mistakes can show in different cases
 MORE_CASES = 3  # that candidates are asked if several agree on the first one
@@ -85,7 +84,7 @@ class Naming:
 
     def _search(self) -> SeveralMistakes:
         """Return the search for several mistakes, among those of the kata's own."""
-        own = [one for one in self._mistakes if one.id not in GENERAL]
+        own = [one for one in self._mistakes if one.changes or one.id not in GENERAL]
         return SeveralMistakes(own, self._due, self._unexplained)
 
     def _find(self) -> None:
@@ -132,7 +131,7 @@ class Naming:
         joined = self._with_least(joined)
         whole = self._judged(joined.whole)
         parts = [Needed(self._judged(part), self._rest(joined, part)) for part in joined.parts]
-        if any(part.cases(whole, self._due) < LEAST_CASES for part in parts):
+        if any(part.cases(whole, self._failed) < LEAST_CASES for part in parts):
             return {}
         parts.sort(key=lambda part: part.points(self._failed), reverse=True)
         return self._by_check(whole, parts)
@@ -169,11 +168,15 @@ class Naming:
         """Return, for each check that has one, the smallest failing case that a mistake does not answer like
         the submission; small ones first."""
         one = self._judged(mistake)
+        return self._left_by(one, self._due) or self._left_by(one, self._failed)
+
+    @staticmethod
+    def _left_by(one: CandidateMistake, checks: Iterable[FailedCheck]) -> list[tuple[FailedCheck, Case]]:
         cases = [
-            next((c for c in check.smallest_first if not one.agrees_on(check, c)), None)
-            for check in self._due
+            (check, next((c for c in check.smallest_first if not one.agrees_on(check, c)), None))
+            for check in checks
         ]
-        left = [(check, case) for check, case in zip(self._due, cases, strict=True) if case is not None]
+        left = [(check, case) for check, case in cases if case is not None]
         return sorted(left, key=lambda pair: pair[1].weight)
 
     def _judged(self, mistake: KnownMistake) -> CandidateMistake:
@@ -415,8 +418,7 @@ def _at_once(several: Sequence[CandidateMistake]) -> Mistake:
     """Return some mistakes as one."""
     if len(several) == 1:
         return several[0].as_mistake()
-    texts = [one.mistake.text for one in several]
-    text = BOTH.format(*texts) if len(texts) == 2 else THREE.format(*texts)
+    text = at_once([one.mistake.text for one in several])
     return Mistake(" and ".join(one.mistake.id for one in several), text)
 
 

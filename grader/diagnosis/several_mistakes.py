@@ -221,6 +221,8 @@ def options_of(arguments: dict[str, Any]) -> tuple[object, ...]:
 def _option(value: Any) -> object:
     if hasattr(value, "shape"):
         return str(value.dtype).strip("u0123456789"), len(value.shape)  # signed or not
+    if isinstance(value, list | tuple | dict):
+        return type(value).__name__, bool(value)
     return value if value is None or isinstance(value, bool) else type(value).__name__
 
 

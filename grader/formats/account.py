@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from grader.report import CheckReport, CheckStatus, KataReport, KataStatus, Part, Place
 from grader.texts.escaping import CUT_MARK
+from grader.texts.sentences import first_sentence
 from grader.texts.wrapping import code_lines
 
 SAYS = {
@@ -29,7 +30,6 @@ PAGE_WIDTH = 88  # the most characters of a line of code on a page
 DRAWING_WIDTH = 76  # the most characters of a line of a drawing
 WIDEST_NAME = 24  # the most characters of a column of names
 LINE_NUMBER = re.compile(r"\bline (\d{1,6})\b")
-SENTENCE = re.compile(r"(?<=[.?!]) ")
 FUNCTION_TEXT = "<an object of type function>"  # as `values.formatting` shows one
 NESTED = re.compile(r"[\[…]")  # what follows the name of a variable that holds several arrays
 SHORT_NAMES = {"a", "t", "device"}  # of what makes the arrays of a call that has its values in it
@@ -142,11 +142,6 @@ def count_above_reasons(kata: KataReport, reasons: int) -> str:
     names = {check.mistake.id for check in wrong(kata) if check.mistake and named(check)}
     told_alone = "" if len(names) < 2 else ", each described as if it were the only one"
     return count_of(kata, reasons) + told_alone
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a text."""
-    return SENTENCE.split(text, maxsplit=1)[0]
 
 
 def is_whole(check: CheckReport) -> bool:

@@ -11,6 +11,7 @@ from grader.report import CheckReport, KataReport, Place, Report
 from grader.texts.bounds import legible, legible_kata
 from grader.texts.escaping import one_line, quoted, without_commands
 from grader.texts.points import points
+from grader.texts.sentences import in_brief
 from grader.texts.wrapping import code_lines, for_prompt, words
 
 MOST_ROWS = 120  # the most rows of a counterexample in full
@@ -195,8 +196,8 @@ def _other_reasons(others: Sequence[str], view: View) -> list[list[str]]:
     if not others:
         return [[]]
     in_full = others[: MOST_CAUSES - 1]
-    in_brief = [account.first_sentence(text) for text in in_full]
-    return [["", *_reasons(shown, len(others) - len(shown), view)] for shown in (in_full, in_brief, ())]
+    brief = [in_brief(text) for text in in_full]
+    return [["", *_reasons(shown, len(others) - len(shown), view)] for shown in (in_full, brief, ())]
 
 
 def _reasons(shown: Sequence[str], left: int, view: View) -> list[str]:
