@@ -240,6 +240,13 @@ def targets_of_unsigned_names():
     return unsigned("targets")
 
 
+@KATA.example
+def targets_of_unsigned_names_in_two_rows():
+    """-100 stands in both rows, and in the last column."""
+    document_ids = np.array([[1, 1, 4], [4, 0, 0]], dtype=np.uint8)
+    return pinned(document_ids, "targets", ids=np.array([[7, 8, 9], [3, 2, 1]], dtype=np.uint8))
+
+
 def names_that_float64_does_not_tell_apart(asked):
     """Two documents of one token, and one of two; ids of which float64 holds none."""
     document_ids = np.array([[2**53, 2**53 + 1, 2**53 + 2, 2**53 + 2]])
