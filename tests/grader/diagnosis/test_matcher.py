@@ -11,6 +11,7 @@ from grader.checks.context import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.course.known_solutions import replaced_by
 from grader.course.submission import Submission
+from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.known_mistakes import ComparedFailure, MistakeOfKey, record
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.grading import grader
@@ -111,6 +112,48 @@ def test_a_mistake_that_loses_digits_does_not_explain_an_answer_to_whole_numbers
     ):
         one, other = (failure_of(3, Call("f", [3], {}, answer)) for answer in answers)
         assert ComparedFailure(one).matches(record(other)) == same
+
+
+def test_a_law_without_arguments_is_compared_in_the_dtype_of_what_it_passes():
+    x, difference = np.arange(1.0, 4.0, dtype="float32"), Difference("value", lambda: ("1", "2"), "[0]")
+    answers = (np.arange(1.0, 4.0) * factor for factor in (1.0, 1.0 + 1e-7))
+    one, other = (
+        Failure(Case(0, {}), "failed", "", difference, [Call("f", [x], {}, answer)]) for answer in answers
+    )
+    assert ComparedFailure(one).matches(record(other))
+
+
+def said(text, *values):
+    """Return failures of one case by a message, in which each value stands, after a right call."""
+    before = Call("f", [1], {}, np.ones(1))
+    return [
+        Failure(
+            Case(0, {"x": 3}), "failed", text.format(value), None, [before, Call("f", [3], {}, np.full(2, n))]
+        )
+        for n, value in enumerate(values)
+    ]
+
+
+def test_what_comes_back_where_an_error_is_expected_does_not_tell_two_answers_apart():
+    refusal = "This call should raise a ValueError: 3 does not divide 4. It returned {}."
+    one, other = said(refusal, "[0, 0]", "[1, 1]")
+    assert ComparedFailure(one).matches(record(other))
+    one, other = said("The sum of {} is not 1.", "[0, 0]", "[0, 0]")
+    assert not ComparedFailure(one).matches(record(other))
+
+
+def test_what_a_module_has_in_place_of_a_missing_parameter_does_not_tell_two_answers_apart():
+    missing = "The module has no parameter `gamma`; it has {}."
+    (one, _), (_, other) = (said(missing, *names) for names in (("`a`, `b`", ""), ("", "`b`, `a`")))
+    same = replace(other, trace=one.trace)
+    assert ComparedFailure(one).matches(record(same))
+
+
+def test_a_check_that_counts_operations_is_asked_after_the_others():
+    (failure,) = said("{}", "Too many.")
+    counted = replace(failure, trace=[Call("f", [3], {}, 1, options=CallOptions(measure="flops"))])
+    orders = [FailedCheck(CheckResult(PLAN, [one])).order for one in (failure, counted)]
+    assert orders[0] < orders[1]
 
 
 def failure_of(given, *calls):

@@ -55,6 +55,10 @@ def named(softmax_grader):
             ["e = np.exp(x - x.max())", "return e / e.sum(axis=axis, keepdims=True)"],
             {"subtracts_the_max_of_the_whole_array", "subtracts_before_leaving_the_integers"},
         ),
+        (  # a mistake of softmax that has the name of a general one
+            ["e = np.exp(x.astype(np.float32))", "return e / e.sum(axis=axis, keepdims=True)"],
+            {"forgets_to_subtract_the_max_after_widening", "computes_in_float32"},
+        ),
     ],
 )
 def test_two_mistakes_that_no_single_one_explains_are_named(named, lines, expected):
@@ -70,6 +74,26 @@ def test_a_pair_of_which_one_half_explains_everything_is_the_single_mistake(name
 
 def test_two_mistakes_with_a_third_that_is_unknown_are_not_named(named):
     assert named("return np.exp(x) / np.exp(x).sum() + 0.125") == set()
+
+
+@pytest.mark.slow
+def test_a_mistake_that_only_the_dtype_shows_is_named_beside_another_one(numpy_source):
+    course = Course(ROOT)
+    code = """
+import numpy as np
+
+def scaled_dot_product_attention(q, k, v, mask=None):
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    e = np.exp(scores)
+    total = e.sum(axis=-1, keepdims=True)
+    weights = np.divide(e, total, out=np.zeros_like(e), where=total > 0)
+    return weights @ v, weights
+"""
+    info = course.kata_info("scaled_dot_product_attention")
+    report = Grader(course, {"numpy": numpy_source}).grade(Submission(info, code, f"{info.name}.py")).report
+    assert names(report) == {"forgets_to_subtract_the_max", "widens_float32"}
 
 
 @pytest.mark.slow
