@@ -145,6 +145,7 @@ PLACES = {
         f"{READER}; two lines of it elsewhere",
     ),
     "grader/texts/escaping": ("re", REPORT),
+    "grader/texts/sentences": ("re", REPORT),
     "grader/texts/wrapping": ("re", REPORT),
     "grader/worker/child/executor": ("compile exec", WORKER),
     "grader/worker/child/fake_device": ("re", WORKER),
