@@ -428,7 +428,7 @@ def loads(student: Any, module: Any, weights: dict[str, Any]) -> Any:
     has = {name: tuple(p.shape) for name, p in student.anatomy(module)["parameters"].items()}
     missing = [name for name in expected if name not in has]
     if missing:
-        raise ExpectationFailed(f"The module has no parameter `{missing[0]}`; it has {_listed(has)}.")
+        raise ExpectationFailed(f"The module has no parameter `{missing[0]}`; it has {_listed(sorted(has))}.")
     unknown = [name for name in has if name not in expected]
     if unknown:
         raise ExpectationFailed(

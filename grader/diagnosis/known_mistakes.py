@@ -341,20 +341,13 @@ def record(failure: Failure, source: str = "", reference: str = "") -> Recorded:
     code that raised it, and students receive the answer keys. What a `raise` in the `source` of the answer
     says, or one in the `reference` that it calls, does not count, and its digest is "". Calls of a rank that
     waits for the others do not count either: how many there are depends on how a right answer sends its
-    arrays. What was returned where an error is expected does not count: there is no right value."""
+    arrays."""
     if isinstance(failure, RecordedFailure):
         return failure.recorded
     answers = tuple(_answer(call) for call in failure.trace if not _waits(call, failure))
-    if _should_raise(failure):
-        answers = (*answers[:-1], Answer(None, None))
     is_own = failure.status == "error" and _is_raised(failure, source, reference)
     said = "" if is_own else _digest(_comparable_message(failure))
     return Recorded(failure.status, said, bool(failure.difference), answers)
-
-
-def _should_raise(failure: Failure) -> bool:
-    """Return whether the last call has returned where it should raise an error."""
-    return failure.status == "failed" and bool(RETURNED.search(failure.message))
 
 
 def _waits(call: Call, failure: Failure) -> bool:
@@ -473,7 +466,7 @@ def _is_whole(failure: Failure, found: Recorded) -> bool:
     """Return whether the answers that are compared are those of all calls that the check has made up to this
     failure, in order, and to the last digit that the arguments have."""
     made = Calls(tuple(failure.history))
-    if found.said in LOST or _should_raise(failure) or any(call.is_aside for call in made.requests):
+    if found.said in LOST or any(call.is_aside for call in made.requests):
         return False
     return len(made.judged) == len(failure.trace) == len(found.answers)
 
@@ -534,9 +527,6 @@ SHAPES = re.compile(
     re.DOTALL,
 )
 
-#: What `expect.refuses` says of a call that raises nothing.
-RETURNED = re.compile(r"\bIt returned .*", re.DOTALL)
-
 #: Whole numbers of three digits or more, with commas or without.
 COUNTS = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?![\d.]*\d)")
 
@@ -544,8 +534,7 @@ COUNTS = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?![\d.]*\d)")
 def _comparable_message(failure: Failure) -> str:
     """Return the message without its lines. An error's numbers become 0, as they vary with the case. What a
     RecursionError was about to call goes, and the key of a KeyError: code of another style has other keys.
-    What was returned goes too, since any value is wrong there, and so does what a module has in place of a
-    parameter that is missing: any code has its own order of them. Which shapes do not fit is said in other
+    What was returned goes too, since it is compared as a value. Which shapes do not fit is said in other
     words by each operation: `@`, `einsum`, an assignment. Code of another style needs a few operations more
     or fewer, so counts are rounded to two digits, and numbers the programs of a kernel in another order, so
     these numbers become 0."""
@@ -553,8 +542,7 @@ def _comparable_message(failure: Failure) -> str:
     message = re.sub(r"(?<=[Pp]rogram )\d+", "0", message)
     message = re.sub(r"(?<=recursion depth exceeded) .*", "", message)
     message = re.sub(r"\bKeyError: .*", "KeyError", message, flags=re.DOTALL)
-    message = RETURNED.sub("It returned", message)
-    message = re.sub(r"(?<=has no parameter )(`[^`]*`); it has .*", r"\1", message, flags=re.DOTALL)
+    message = re.sub(r"\bIt returned .*", "It returned", message, flags=re.DOTALL)
     if failure.status == "error":
         return re.sub(r"\d+", "0", SHAPES.sub("about shapes", message))
     return COUNTS.sub(_rounded, message) if _is_counted(failure) else message

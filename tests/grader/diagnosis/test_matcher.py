@@ -134,21 +134,6 @@ def said(text, *values):
     ]
 
 
-def test_what_comes_back_where_an_error_is_expected_does_not_tell_two_answers_apart():
-    refusal = "This call should raise a ValueError: 3 does not divide 4. It returned {}."
-    one, other = said(refusal, "[0, 0]", "[1, 1]")
-    assert ComparedFailure(one).matches(record(other))
-    one, other = said("The sum of {} is not 1.", "[0, 0]", "[0, 0]")
-    assert not ComparedFailure(one).matches(record(other))
-
-
-def test_what_a_module_has_in_place_of_a_missing_parameter_does_not_tell_two_answers_apart():
-    missing = "The module has no parameter `gamma`; it has {}."
-    (one, _), (_, other) = (said(missing, *names) for names in (("`a`, `b`", ""), ("", "`b`, `a`")))
-    same = replace(other, trace=one.trace)
-    assert ComparedFailure(one).matches(record(same))
-
-
 def test_a_check_that_counts_operations_is_asked_after_the_others():
     (failure,) = said("{}", "Too many.")
     counted = replace(failure, trace=[Call("f", [3], {}, 1, options=CallOptions(measure="flops"))])
