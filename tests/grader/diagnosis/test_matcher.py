@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from grader import expect
 from grader.answer_keys.answers import Case, RecordedMistake, numbered
 from grader.checks.context import Check
 from grader.checks.runner import CheckResult, Failure
@@ -132,6 +133,15 @@ def said(text, *values):
         )
         for n, value in enumerate(values)
     ]
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_the_parameters_of_a_module_are_named_in_one_order(names):
+    anatomy = {"parameters": {name: np.ones(2) for name in names}}
+    student = types.SimpleNamespace(anatomy=lambda _: anatomy)
+    message = r"^The module has no parameter `gamma`; it has `a`, `b`\.$"
+    with pytest.raises(expect.ExpectationFailed, match=message):
+        expect.loads(student, None, {"gamma": np.ones(2)})
 
 
 def test_a_check_that_counts_operations_is_asked_after_the_others():
