@@ -213,8 +213,8 @@ def regime_of(arguments: dict[str, Any]) -> tuple[object, ...]:
 
 
 def options_of(arguments: dict[str, Any]) -> tuple[object, ...]:
-    """Return the same for all calls that give the same options, and arrays with as many axes, whatever the
-    sizes are."""
+    """Return what tells calls apart by their options: which arguments they give, of which kinds, and the
+    number of axes of each array. The lengths of axes do not count."""
     return tuple((name, _option(value)) for name, value in sorted(arguments.items()))
 
 

@@ -1,4 +1,4 @@
-"""Tell of several mistakes at once, and shorten what is told."""
+"""Write one text about several mistakes, and shorten a text to its first sentences."""
 
 from __future__ import annotations
 

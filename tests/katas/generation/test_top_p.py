@@ -188,7 +188,7 @@ def tokens_behind_a_sum_above_one():
 
 @KATA.example
 def flatter_tokens_behind_a_sum_above_one():
-    """As above, with logits that fall by less from token to token: a second case that shows the mistake."""
+    """The rounded sum passes 1 long before the last token, and likely tokens are less likely than above."""
     import torch
 
     return {"logits": -0.75 * torch.arange(40, dtype=torch.float32), "p": 1.0}

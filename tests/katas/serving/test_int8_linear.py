@@ -185,7 +185,7 @@ def without_scales_of_zeros(answer, x):
 
 @KATA.observe
 def observe(student, x, w_q, w_scale):
-    """What quantize_rows returns, q and the scales, and what int8_linear returns."""
+    """Return what the kata compares: q and the scales of quantize_rows, and the result of int8_linear."""
     q, scale = without_scales_of_zeros(student.quantize_rows(x), x)
     return {"q": q, "scale": scale, "result": student.int8_linear(x, w_q, w_scale)}
 
