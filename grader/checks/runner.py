@@ -41,6 +41,11 @@ class Failure:
     history: Sequence[Call] = ()  # all requests, so that `snippet` can repeat them
 
     @property
+    def passed(self) -> list[Any]:
+        """The arguments of all calls that the verdict is about."""
+        return [[call.args, call.kwargs] for call in self.trace]
+
+    @property
     def call(self) -> Call | None:
         """The call that a report shows: the one whose result is compared; else the attribute read last, or
         the last call. None if nothing was called."""

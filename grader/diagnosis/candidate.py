@@ -118,6 +118,13 @@ class CandidateMistake:
         """True if the mistake fails this case as the submission does."""
         return self.matching(check).get(check.check.position(case), False)
 
+    def unanswered(self, checks: Iterable[FailedCheck]) -> list[tuple[FailedCheck, Case]]:
+        """Return, for each check that has one, the smallest failing case on which the mistake does not agree;
+        small ones first."""
+        cases = ((c, (case for case in c.smallest_first if not self.agrees_on(c, case))) for c in checks)
+        found = [(check, case) for check, left in cases if (case := next(left, None)) is not None]
+        return sorted(found, key=lambda pair: pair[1].weight)
+
     def explains(self, check: FailedCheck) -> bool:
         """True if the mistake alone explains the check: the same cases fail, with the same answers."""
         found = self.matching(check)

@@ -402,8 +402,7 @@ class ComparedFailure:
         self._recorded = record(failure, source)
         self._is_whole = _is_whole(failure, self._recorded)
         self.counts_work = _is_counted(failure)
-        passed = [[call.args, call.kwargs] for call in failure.trace]
-        given = failure.case.arguments or passed
+        given = failure.case.arguments or failure.passed
         self._tolerance, self._finest = Tolerance(terms_of(given), 16), float_dtype(given)
 
     @property

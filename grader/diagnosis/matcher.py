@@ -83,7 +83,7 @@ class Naming:
         self._find_several(self._search().found_with(known))
 
     def _search(self) -> SeveralMistakes:
-        """Return the search for several mistakes, among those of the kata's own."""
+        """Return the search for several mistakes at once. It joins those that were written for this kata."""
         own = [one for one in self._mistakes if one.changes or one.id not in GENERAL]
         return SeveralMistakes(own, self._due, self._unexplained)
 
@@ -165,19 +165,10 @@ class Naming:
         return check.name in self.found and self.found[check.name].certain
 
     def _unexplained(self, mistake: KnownMistake) -> list[tuple[FailedCheck, Case]]:
-        """Return, for each check that has one, the smallest failing case that a mistake does not answer like
-        the submission; small ones first."""
+        """Return failing cases that a mistake does not answer like the submission: those of the checks that
+        compare answers, and if there are none, those of the others."""
         one = self._judged(mistake)
-        return self._left_by(one, self._due) or self._left_by(one, self._failed)
-
-    @staticmethod
-    def _left_by(one: CandidateMistake, checks: Iterable[FailedCheck]) -> list[tuple[FailedCheck, Case]]:
-        cases = [
-            (check, next((c for c in check.smallest_first if not one.agrees_on(check, c)), None))
-            for check in checks
-        ]
-        left = [(check, case) for check, case in cases if case is not None]
-        return sorted(left, key=lambda pair: pair[1].weight)
+        return one.unanswered(self._due) or one.unanswered(self._failed)
 
     def _judged(self, mistake: KnownMistake) -> CandidateMistake:
         return CandidateMistake(mistake, self._results, self._failed)

@@ -122,8 +122,7 @@ def _groups(results: Sequence[CheckResult]) -> Iterator[tuple[Check, list[Failur
 
 def _given(failure: Failure) -> list[Array]:
     """Return the arrays that the check passed to the submission in this case."""
-    given = leaves([[call.args, call.kwargs] for call in failure.trace])
-    return [array for leaf in given if (array := to_numpy(leaf)) is not None]
+    return [array for leaf in leaves(failure.passed) if (array := to_numpy(leaf)) is not None]
 
 
 def steps_in(check: Check, context: CheckContext, case: Case) -> list[Step]:

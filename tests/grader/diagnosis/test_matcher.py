@@ -124,17 +124,6 @@ def test_a_law_without_arguments_is_compared_in_the_dtype_of_what_it_passes():
     assert ComparedFailure(one).matches(record(other))
 
 
-def said(text, *values):
-    """Return failures of one case by a message, in which each value stands, after a right call."""
-    before = Call("f", [1], {}, np.ones(1))
-    return [
-        Failure(
-            Case(0, {"x": 3}), "failed", text.format(value), None, [before, Call("f", [3], {}, np.full(2, n))]
-        )
-        for n, value in enumerate(values)
-    ]
-
-
 @pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
 def test_the_parameters_of_a_module_are_named_in_one_order(names):
     anatomy = {"parameters": {name: np.ones(2) for name in names}}
@@ -145,8 +134,8 @@ def test_the_parameters_of_a_module_are_named_in_one_order(names):
 
 
 def test_a_check_that_counts_operations_is_asked_after_the_others():
-    (failure,) = said("{}", "Too many.")
-    counted = replace(failure, trace=[Call("f", [3], {}, 1, options=CallOptions(measure="flops"))])
+    failure = Failure(Case(0, {"x": 3}), "failed", "Too many.", None, [call := Call("f", [3], {}, 1)])
+    counted = replace(failure, trace=[replace(call, options=CallOptions(measure="flops"))])
     orders = [FailedCheck(CheckResult(PLAN, [one])).order for one in (failure, counted)]
     assert orders[0] < orders[1]
 
