@@ -123,8 +123,8 @@ def _failed(kata: KataReport, view: View, room: int) -> list[str]:
     left = room - len(above) - len(came) - len(below) - len(end) - len(commands)
     reasons = _other_reasons(told.others, view)
     ways = [(call, others) for call in calls for others in reasons]
-    if not account.named(check) and any(map(account.named, account.wrong(kata))):
-        ways = [(call, others) for others in reasons for call in calls]  # names before values
+    if any(account.named(cause.first) for cause in account.causes(kata)[1:]):
+        ways.sort(key=lambda way: way[1] is reasons[-1])  # names before values
     fitting = (way for way in ways if len(way[0]) + len(way[1]) <= left)
     call, others = next(fitting, ways[-1])
     drawn = _drawing(check, view) if told.shows_values else []

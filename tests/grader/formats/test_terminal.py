@@ -176,16 +176,17 @@ def test_reasons_that_have_no_room_in_full_are_told_in_their_first_sentence():
     assert "  ✗ Not 0." not in shown(named, *others, lines=40)
 
 
-def test_a_reason_with_a_name_has_room_before_the_values_of_a_call_without_one():
+def test_another_reason_with_a_name_has_room_before_the_values_of_a_call():
     helper = ["from attention import f", *["x = [1.0]"] * 6, "f(x, 3)"]
     failing = replace(WRONG, call="\n".join(helper), counterexample={"x": "[1.0]"}, snippet="f")
     law = replace(
         WRONG, name="law", call="f(1)", message="Not 1.", mistake=replace(MISTAKE, text="word " * 90)
     )
-    for other, is_whole in ((law, False), (replace(law, mistake=None, message="word " * 90), True)):
-        lines = shown(failing, other)
-        assert ("x = [1.0]" in lines) == is_whole
-        assert any("word word" in line for line in lines) != is_whole
+    for first in (failing, replace(failing, mistake=replace(MISTAKE, id="other"))):
+        for other, is_whole in ((law, False), (replace(law, mistake=None, message="word " * 90), True)):
+            lines = shown(first, other)
+            assert ("x = [1.0]" in lines) == is_whole
+            assert any("word word" in line for line in lines) != is_whole
 
 
 def test_warnings_are_not_shown_where_a_mistake_is_named():
