@@ -37,6 +37,11 @@ class General:
     functions: bool
     modules: bool
 
+    @property
+    def keeps_values(self) -> bool:
+        """Whether a call may leave values for later ones."""
+        return "kept" in inspect.signature(self.answer).parameters
+
     def in_place_of(self, entry_point: Any) -> Any:
         """Return a function or a module that makes the mistake in each call of the entry point; other classes
         stay as they are."""

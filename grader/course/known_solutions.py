@@ -109,6 +109,15 @@ def is_same_way(one: str, other: str) -> bool:
     return _steps(one) == _steps(other)
 
 
+def _kept(tree: ast.Module) -> set[str]:
+    """Return the names of the values of a module and its classes, wherever they are set."""
+    scopes = (node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef))
+    statements = [node for one in scopes for node in one.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    names = {node.id for one in statements for node in ast.walk(one) if isinstance(node, ast.Name)}
+    set_later = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return names | {text for node in set_later if (text := ast.unparse(node)).startswith("type(self).")}
+
+
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
@@ -203,6 +212,19 @@ class KnownSolutions:
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                 node.body = [ast.Pass()]
         return bool(DRAWING.search(ast.unparse(tree)))
+
+    def draws_itself(self, name: str) -> bool:
+        """Whether what an answer adds draws random numbers, or drops out, by the names in it. A general one
+        draws none."""
+        excerpt = self.excerpt(name) if name in self.names else ""
+        return bool(DRAWING.search(excerpt)) or "dropout" in excerpt.lower()
+
+    def keeps_values(self, name: str) -> bool:
+        """Whether a call may leave values for later ones: the reference lacks a value of the answer's module
+        or class."""
+        if name not in self.names:
+            return GENERAL[name].keeps_values
+        return bool(_kept(ast.parse(self.file_of(name))) - _kept(ast.parse(self.reference_source)))
 
     def excerpt(self, name: str) -> str:
         """Return the part of the file that an answer needs, or the lines that an edit adds."""

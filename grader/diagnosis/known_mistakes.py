@@ -57,6 +57,15 @@ class KnownMistake(Protocol):
         """The Python source that has the mistake in it; "" with an answer key, which holds no code."""
 
     @property
+    def keeps_values(self) -> bool:
+        """Whether a call may leave values for later ones, and is no answer by itself. With an answer key all
+        answers are those of whole checks."""
+
+    @property
+    def draws_itself(self) -> bool:
+        """Whether it draws random numbers where the reference need not, and is no answer by itself."""
+
+    @property
     def likeliness(self) -> tuple[int, int]:
         """How far from right it is, crude ones first, and how much it changes: the order of joining them."""
 
@@ -96,6 +105,14 @@ class MistakeOfKey:
     @property
     def source(self) -> str:
         return ""
+
+    @property
+    def keeps_values(self) -> bool:
+        return False
+
+    @property
+    def draws_itself(self) -> bool:
+        return False
 
     @property
     def likeliness(self) -> tuple[int, int]:
@@ -143,6 +160,14 @@ class MistakeOfCourse:
     def likeliness(self) -> tuple[int, int]:
         return sum(LEVELS.index(self._answers.level(name)) for name in self.names), len(self.changes)
 
+    @cached_property
+    def keeps_values(self) -> bool:
+        return any(map(self._answers.keeps_values, self.names))
+
+    @cached_property
+    def draws_itself(self) -> bool:
+        return any(map(self._answers.draws_itself, self.names))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the mistakes that it makes at once."""
@@ -178,8 +203,10 @@ class MistakeOfCourse:
     def _ask(self, check: Check, case: Case, listener: Listener | None = None) -> Recorded | None:
         if check.name not in self._checks:
             return None
-        with self._running("single") as context, context.student.telling(listener):
-            found = judge_case(self._checks[check.name], context, case, context.student).failure
+        with self._running("single") as shared:
+            context = shared.for_student(LocalStudent(self._fresh()))  # without what an earlier call has left
+            with context.student.telling(listener):
+                found = judge_case(self._checks[check.name], context, case, context.student).failure
         return self._recorded(found) if found else None
 
     def outcomes(self, check: Check) -> list[Recorded | None]:
@@ -198,28 +225,12 @@ class MistakeOfCourse:
         """Yield the checks that have to run so that the answers to this one are those of a grading, and this
         one last. They are all checks before it if an answer depends on earlier calls, and else those that
         compare answers. What has run is left out."""
-        needs_all = self._answers.draws or self._keeps_state
+        needs_all = self._answers.draws or self.keeps_values or self.draws_itself
         for own in self._prepared.checks:
             if (needs_all or own.nature.compares or own.name == check.name) and own.name not in self._whole:
                 yield own
             if own.name == check.name:
                 return
-
-    @cached_property
-    def _keeps_state(self) -> bool:
-        """Whether something is kept from call to call: the same case, asked twice, has two answers."""
-        check = next(
-            (check for check in self._prepared.checks if check.nature.compares and check.cases), None
-        )
-        if check is None:
-            return False
-        with self._running("again") as known:
-            every = [CheckContext(known.kata, known.oracle, known.student) for _ in range(2)]  # ask anew
-            first, second = (judge_case(check, one, check.cases[0], one.student).failure for one in every)
-        del self._contexts["again"]  # nothing else asks it
-        if first is None or second is None:
-            return first is not second
-        return not ComparedFailure(first, self.source).matches(self._recorded(second))
 
     @contextmanager
     def _running(self, which: str) -> Iterator[CheckContext]:

@@ -97,7 +97,7 @@ class Naming:
             self.found = self._names()
             if self.is_explained:
                 return
-        if not self.found and any(check.check.nature.of_state for check in self._failed):
+        if not any(mistake.certain for mistake in self.found.values()):
             self._ask_in_order()
 
     @property
@@ -218,7 +218,10 @@ class Naming:
 
     def _ask_in_order(self) -> None:
         """Find candidates by whole checks: what an earlier call left behind shows in a later case only."""
+        is_unsteady = any(check.check.nature.of_state for check in self._failed)
         for mistake in self._mistakes:
+            if not (mistake.keeps_values or (is_unsteady and mistake.draws_itself)):
+                continue
             one = CandidateMistake(mistake, self._results, self._failed)
             if one.explains(self._due[0]):
                 self._candidates.append(one)

@@ -22,7 +22,7 @@ from dojo_authoring.verify.time_limit import limited_time
 from grader.checks.context import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course
-from grader.course.known_solutions import DRAWING, KnownSolutions
+from grader.course.known_solutions import KnownSolutions
 from grader.diagnosis.candidate import FailedCheck
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.worker.in_process import LocalStudent
@@ -80,12 +80,8 @@ def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]
         for mistake in judged
         if not (mistake.steady or mistake.is_general)
         and any(result.failures for result in mistake.results)
-        and (answers.draws or _draws(answers.excerpt(mistake.recorded.id)))
+        and (answers.draws or answers.draws_itself(mistake.recorded.id))
     ]
-
-
-def _draws(source: str) -> bool:
-    return bool(DRAWING.search(source)) or "dropout" in source.lower()
 
 
 def _context(prepared: PreparedKata, module: Any, draw: int) -> CheckContext:

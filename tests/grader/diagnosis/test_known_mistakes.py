@@ -63,6 +63,21 @@ def test_only_checks_that_compare_answers_run_before_the_one_that_is_asked(numpy
     assert ran == {check.name for check in prepared.checks if check.nature.compares or check is law}
 
 
+def test_a_case_has_one_answer_whatever_was_asked_before(numpy_source):
+    prepared = prepared_of("causal_mask", numpy_source)
+    check = next(check for check in prepared.checks if check.nature.compares and len(check.cases) > 1)
+
+    def failing(mistake, cases):
+        return {check.position(case) for case in cases if mistake.outcome(check, case)}
+
+    def keeping():  # a mask is kept under one of its two lengths
+        every = known_mistakes(COURSE, prepared)
+        return next(mistake for mistake in every if mistake.id == "remembers_only_the_query_length")
+
+    forwards, backwards = failing(keeping(), check.cases), failing(keeping(), check.cases[::-1])
+    assert forwards == backwards == set().union(*(failing(keeping(), [case]) for case in check.cases))
+
+
 def test_joined_mistakes_are_made_once_and_drop_their_code_but_not_their_answers(numpy_source, monkeypatch):
     monkeypatch.setattr("grader.diagnosis.known_mistakes.MOST_WITH_CODE", 1)
     prepared = prepared_of("softmax", numpy_source)
