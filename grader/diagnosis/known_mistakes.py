@@ -134,9 +134,8 @@ class MistakeOfKey:
 
 class MistakeOfCourse:
     """A known mistake in the course's solutions, which runs when it is asked. It remembers what it has
-    answered. Where the kata draws random numbers, an answer depends on the calls before it, so a whole check
-    runs for one case, after all checks before it. Elsewhere only those that compare answers run before it:
-    the others, such as those of dtypes and devices, take as long again."""
+    answered. Before a whole check those before it run that compare answers: the others, such as those of
+    dtypes and devices, take as long again, and run only where an answer depends on the calls before it."""
 
     def __init__(self, name: str, joined: JoinedMistakes) -> None:
         self.id = name
@@ -180,7 +179,7 @@ class MistakeOfCourse:
 
     def outcome(self, check: Check, case: Case) -> Recorded | None:
         key = check.name, check.position(case)
-        if check.name in self._whole or self._answers.draws:
+        if check.name in self._whole:
             found = self.outcomes(check)
             return found[key[1]] if found else None
         if key not in self._single:
@@ -192,7 +191,7 @@ class MistakeOfCourse:
         otherwise. If it is asked again, for another submission, it goes on and remembers what it answers."""
         key = check.name, check.position(case)
         is_known = key in self._single or key in self._stopped or check.name in self._whole
-        if not (is_known or self._answers.draws):
+        if not is_known:
             self._stopped.add(key)
             with suppress(AnswersOtherwise):
                 self._single[key] = self._ask(check, case, failure.comparison(self._prepared.kata))
@@ -225,7 +224,7 @@ class MistakeOfCourse:
         """Yield the checks that have to run so that the answers to this one are those of a grading, and this
         one last. They are all checks before it if an answer depends on earlier calls, and else those that
         compare answers. What has run is left out."""
-        needs_all = self._answers.draws or self.keeps_values or self.draws_itself
+        needs_all = self.keeps_values or self.draws_itself
         for own in self._prepared.checks:
             if (needs_all or own.nature.compares or own.name == check.name) and own.name not in self._whole:
                 yield own

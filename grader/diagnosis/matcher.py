@@ -97,7 +97,7 @@ class Naming:
             self.found = self._names()
             if self.is_explained:
                 return
-        if not any(mistake.certain for mistake in self.found.values()):
+        if self._due and not any(mistake.certain for mistake in self.found.values()):
             self._ask_in_order()
 
     @property

@@ -78,6 +78,14 @@ def test_a_case_has_one_answer_whatever_was_asked_before(numpy_source):
     assert forwards == backwards == set().union(*(failing(keeping(), [case]) for case in check.cases))
 
 
+def test_a_case_that_seeds_its_draws_is_asked_alone(torch_source):
+    prepared = prepared_of("temperature_sampling", torch_source)
+    mistake = next(one for one in known_mistakes(COURSE, prepared) if one.id == "divides_the_probabilities")
+    compared = [check for check in prepared.checks if check.nature.compares]
+    assert any(mistake.outcome(check, case) for check in compared for case in check.cases)
+    assert not mistake._whole
+
+
 def test_joined_mistakes_are_made_once_and_drop_their_code_but_not_their_answers(numpy_source, monkeypatch):
     monkeypatch.setattr("grader.diagnosis.known_mistakes.MOST_WITH_CODE", 1)
     prepared = prepared_of("softmax", numpy_source)
