@@ -109,13 +109,20 @@ def is_same_way(one: str, other: str) -> bool:
     return _steps(one) == _steps(other)
 
 
-def _kept(tree: ast.Module) -> set[str]:
-    """Return the names of the values of a module and its classes, wherever they are set."""
+def _kept(source: str) -> set[str]:
+    """Return the names of the values that a module and its classes have, wherever they are set."""
+    tree = ast.parse(source)
     scopes = (node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef))
     statements = [node for one in scopes for node in one.body if isinstance(node, ast.Assign | ast.AnnAssign)]
-    names = {node.id for one in statements for node in ast.walk(one) if isinstance(node, ast.Name)}
-    set_later = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
-    return names | {text for node in set_later if (text := ast.unparse(node)).startswith("type(self).")}
+    names = {target for one in statements for target in _set_in(one)}
+    return names | {target for target in _set_in(tree) if target.startswith("type(self).")}
+
+
+def _set_in(tree: ast.AST) -> Iterator[str]:
+    """Yield the names and the attributes that code sets."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield ast.unparse(node)
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -220,11 +227,15 @@ class KnownSolutions:
         return bool(DRAWING.search(excerpt)) or "dropout" in excerpt.lower()
 
     def keeps_values(self, name: str) -> bool:
-        """Whether a call may leave values for later ones: the reference lacks a value of the answer's module
-        or class."""
+        """Whether a call may leave values for later ones: the answer's module, or a class in it, has a value
+        that the reference lacks."""
         if name not in self.names:
             return GENERAL[name].keeps_values
-        return bool(_kept(ast.parse(self.file_of(name))) - _kept(ast.parse(self.reference_source)))
+        return not _kept(self.file_of(name)) <= self._kept_by_reference
+
+    @cached_property
+    def _kept_by_reference(self) -> set[str]:
+        return _kept(self.reference_source)
 
     def excerpt(self, name: str) -> str:
         """Return the part of the file that an answer needs, or the lines that an edit adds."""
