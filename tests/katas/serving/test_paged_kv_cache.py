@@ -216,9 +216,17 @@ def test_freed_blocks_are_filled_again(student):
 @KATA.law(points=0.5)
 def test_refused_append_changes_nothing(student):
     """An append that needs more blocks than are free raises a ValueError and changes nothing."""
+    why = "three blocks of two tokens are there"
+    shared, (k, v) = student.PagedKVCache(3, 2), tokens_of(2)
+    short, other = shared.allocate(), shared.allocate()
+    shared.append(short, k[:, :1], v[:, :1])
+    shared.append(other, *(0 * x for x in tokens_of(4)))  # what is left of them looks like an empty place
+    expect.refuses(shared.append, short, *tokens_of(3), why=why)
+    shared.free(other)
+    shared.append(short, k[:, 1:], v[:, 1:])
+    expect.equal(shared.gather(short), (k, v), "the pair of two tokens, between which an append was refused,")
     cache = student.PagedKVCache(3, 2)
     first, second = cache.allocate(), cache.allocate()
-    why = "three blocks of two tokens are there"
     expect.refuses(cache.append, first, *tokens_of(7, heads=2, width=1), why=why)
     cache.append(first, *tokens_of(3))
     cache.append(second, *tokens_of(1, start=50.0))
