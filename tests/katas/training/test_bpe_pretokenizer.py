@@ -329,6 +329,16 @@ def characters_that_mean_something_in_a_pattern():
 
 
 @KATA.example
+def the_longest_special_token_stands_last():
+    return to_cut("a<s><s> <s>b<s", ["<s", "<s>", "<s><s>"])
+
+
+@KATA.example
+def ids_where_the_longest_special_token_stands_last():
+    return to_encode("ab<s>", special_tokens=["<s", "<s>"])
+
+
+@KATA.example
 def apostrophe_of_a_special_token():
     """What follows a special token begins anew."""
     return to_cut("a<|end|>'s<|end|> ")
