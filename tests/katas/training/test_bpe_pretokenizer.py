@@ -309,6 +309,11 @@ def spaces_before_signs_and_numbers():
 
 
 @KATA.example
+def two_spaces_before_signs_numbers_and_letters():
+    return to_cut("a  !b  12  c")
+
+
+@KATA.example
 def capital_contractions():
     return to_cut("I'LL I'll'x 're'd've")
 
