@@ -305,6 +305,11 @@ def lists_to_encode():
     return {"asked": "encode", "text": "aaab", "merges": [list(pair) for pair in MERGES]}
 
 
+@KATA.example
+def lists_to_encode_a_longer_text():
+    return {"asked": "encode", "text": "aaabdaaabac", "merges": [list(pair) for pair in MERGES]}
+
+
 @KATA.observe
 def observe(student, asked, merges=(), text="", num_merges=0, ids=()):
     """The answer of one of the three."""
