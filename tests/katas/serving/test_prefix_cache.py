@@ -270,6 +270,14 @@ def two_locks_of_one_node():
 
 
 @KATA.example
+def two_locks_of_one_beginning():
+    """The lock that was given first stays."""
+    script = [["insert", [1, 2, 3], [10, 11, 12]], ["lock", [1, 2]], ["lock", [1, 2, 7]], ["unlock", 1]]
+    script += [["insert", [5], [20]], ["insert", [6, 7], [30, 31]], ["match", [1, 2]]]
+    return {"capacity": 4, "script": script}
+
+
+@KATA.example
 def a_locked_prefix_of_two_nodes():
     """Both stay, the end and the beginning, while others come and go."""
     script = [["insert", [1, 2], [10, 11]], ["insert", [1, 2, 3], [20, 21, 22]], ["lock", [1, 2, 3]]]
