@@ -40,9 +40,9 @@ class FailedCheck:
         with what compares answers; last with what counts operations, which takes many times as long."""
         if self.check.nature.of_state:
             return 0
-        if self.compares:
-            return 1
-        return 3 if any(failure.counts_work for failure in self.failures.values()) else 2
+        if any(failure.counts_work for failure in self.failures.values()):
+            return 3
+        return 1 if self.compares else 2
 
     @cached_property
     def smallest_first(self) -> list[Case]:

@@ -449,7 +449,7 @@ class ComparedFailure:
             return False
         if theirs.status != mine.status or len(theirs.answers) != len(mine.answers):
             return False
-        by_value = theirs.status == "failed" and (theirs.differs or mine.differs)
+        by_value = theirs.status == "failed" and theirs.differs
         is_raised = theirs.status == "error" and not (theirs.said and mine.said)
         if theirs.said != mine.said and not by_value and not is_raised:
             return False
@@ -532,7 +532,7 @@ def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
 #: What NumPy and PyTorch say of operands whose shapes do not go together.
 SHAPES = re.compile(
     r"(?<=Error: ).*(?:broadcast|core dimension|[Ss]izes? of tensor|shapes? cannot be multiplied|not aligned"
-    r"|must match exactly|invalid for input of size|cannot reshape).*",
+    r"|must match (?:exactly|the existing size)|invalid for input of size|cannot reshape).*",
     re.DOTALL,
 )
 

@@ -221,7 +221,7 @@ def _of_the_call(at: int, steps: Sequence[Step], known: Sequence[State], sites: 
 
 def _fact(read: dict[str, State]) -> str:
     """Return the sentence about an expression, from the texts and the states of what it reads."""
-    named = [f"`{text}`" for text in read if text][:MOST_NAMED] or ["What goes in"]
+    named = [f"`{text}`" for text in read if text][:MOST_NAMED] or ["what goes in"]
     moved = MOVED if State.MOVED in read.values() else ""
     return FACT.format(listed(named), "has" if len(named) == 1 else "have", moved)
 
