@@ -25,7 +25,6 @@ from grader.processes.ending import ASK_SECONDS, KILL_SECONDS, WAIT_SECONDS, end
 from grader.worker.protocol.system_calls import die_with_parent
 
 TRIES = 2  # processes that one task may end, and that may end in a row before they are open
-AHEAD = 32  # tasks among which a process finds one of a kind that it has had
 OPEN_SECONDS = 600.0  # wall-clock time in which a process opens
 
 
@@ -38,7 +37,6 @@ class Child:
         self._process = context.Process(target=_begin, args=(theirs, work, *arguments))
         self._process.start()
         self.pid: int = self._process.pid
-        self.kinds: set[object] = set()  # of the tasks that it has had, in a pool where they count
         theirs.close()
 
     def end(self, wait: float = WAIT_SECONDS, ask: float = ASK_SECONDS) -> int | None:
@@ -65,12 +63,11 @@ Opens = Callable[[], AbstractContextManager[Callable[[Task], Result]]]
 
 @dataclass(frozen=True)
 class Lost:
-    """The result of a task that has ended its processes: the exit code of the last one, whether it was killed
-    for taking too long, and for how many seconds it had worked."""
+    """The result of a task that has ended its processes: the exit code of the last one, and whether it was
+    killed for taking too long."""
 
     code: int | None
     is_late: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(eq=False)
@@ -108,7 +105,6 @@ class Pool(Generic[Task, Result]):
         forks: bool = False,
     ) -> None:
         self._opens, self._forks = opens, forks
-        self._kind_of: Callable[[Task], object] | None = None
         self._size = size or (os.cpu_count() or 1) + 1  # each waits now and then for a worker
         self._seconds, self._tries = seconds, tries
         how = "fork" if forks else "forkserver"
@@ -126,17 +122,11 @@ class Pool(Generic[Task, Result]):
         """The processes that run."""
         return [*self._idle, *(job.child for job in self._jobs.values())]
 
-    def run(
-        self, tasks: Iterator[Task], kind_of: Callable[[Task], object] | None = None
-    ) -> Iterator[tuple[Task, Result | Lost]]:
+    def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Result | Lost]]:
         """Yield the tasks with their results in any order. A task is taken from the iterator only when a
-        process is free. If `kind_of` tells the kinds of tasks, AHEAD more are taken, and a process gets those
-        of kinds that it has had, with which it is faster. Raises what a process raises, and CourseError if
-        none can be started."""
-        self._kind_of = kind_of
-        waiting: list[Task] = []
-        for _ in range(self._size):
-            self._send_next(waiting, tasks)
+        process is free. Raises what a process raises, and CourseError if none can be started."""
+        for task in islice(tasks, self._size):
+            self._send(task)
         while self._jobs:
             ready = connection.wait([*self._jobs], self._seconds_left())
             for channel, job in list(self._jobs.items()):
@@ -153,21 +143,8 @@ class Pool(Generic[Task, Result]):
                     self._send(job.task, job.losses + 1)
                 else:
                     yield job.task, result
-                    self._send_next(waiting, tasks)
-
-    def _send_next(self, waiting: list[Task], tasks: Iterator[Task]) -> None:
-        """Send the next task, if there is one: the first of a kind that the free process has had, or else of
-        a kind that no process has had, or else the first."""
-        waiting += islice(tasks, (AHEAD if self._kind_of else 0) + 1 - len(waiting))
-        if not waiting:
-            return
-        first = 0
-        if self._kind_of:
-            kinds = list(map(self._kind_of, waiting))
-            own = self._idle[-1].kinds if self._idle else set()
-            known = set[object]().union(*(child.kinds for child in self.children))
-            first = min(range(len(kinds)), key=lambda at: (kinds[at] not in own, kinds[at] in known))
-        self._send(waiting.pop(first))
+                    for task in islice(tasks, 1):
+                        self._send(task)
 
     def _send(self, task: Task, losses: int = 0) -> None:
         """Give a task to a free process, or to a new one, which gets it once it is open."""
@@ -179,8 +156,6 @@ class Pool(Generic[Task, Result]):
             if self._idle
             else Child(self._context, partial(_serve, is_once=self._forks), self._opens)
         )
-        if self._kind_of:
-            child.kinds.add(self._kind_of(task))
         job = self._jobs[child.channel] = _Job(child, task, losses, is_open)
         if is_open:
             self._give(job)
@@ -216,7 +191,7 @@ class Pool(Generic[Task, Result]):
         del self._jobs[job.child.channel]
         code = job.child.end(wait=0.0 if is_late else ASK_SECONDS, ask=0.0)
         if job.is_open:
-            return "lost", Lost(code, is_late, time.monotonic() - job.since)
+            return "lost", Lost(code, is_late)
         self._failed_starts += 1
         if self._failed_starts < (self._tries or TRIES):
             job.losses -= 1  # it was no fault of the task

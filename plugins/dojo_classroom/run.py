@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -88,7 +89,7 @@ class GraderPool(Protocol):
     judging: Mapping[str, str]
 
     def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FileVerdict]]:
-        """Yield verdicts in any order. Few tasks are taken from the iterator before a grader is free."""
+        """Yield verdicts in any order. A task is taken from the iterator only when a grader is free."""
 
     def close(self) -> None:
         """End all processes of the pool."""
@@ -122,6 +123,7 @@ class ClassRun:
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
         self._seconds: dict[str, float] = defaultdict(float)  # in which a student's files were judged
+        self._begun: dict[Task, float] = {}  # when the pool took a task
         self._earlier: Counter[str] = Counter()  # students who have another release of a kata
         self._declared = {name: digest(info.path.read_bytes()) for name, info in infos.items()}
         self.enrolment = Enrolment(roster, collector, logins, store, self.counts)
@@ -142,7 +144,7 @@ class ClassRun:
         self.store.add_run(self.counts.started.isoformat(timespec="seconds"), user())
         for task, verdict in self.pool.judge(self._tasks(done)):
             student = self._students.pop(task)
-            self._seconds[student] += verdict.seconds
+            self._seconds[student] += time.monotonic() - self._begun.pop(task)
             self._finish_one(student, done)
             with self._net(student, task.kata):
                 if verdict.fault:
@@ -196,6 +198,7 @@ class ClassRun:
                 self._students[task] = member.id
                 self._pending[member.id] += 1
                 if self._seconds[member.id] < STUDENT_SECONDS:
+                    self._begun[task] = time.monotonic()
                     yield task
                 else:
                     del self._students[task]

@@ -179,7 +179,7 @@ class Store:
     def add_verdict(self, kata: str, source: str, judging: str, verdict: FileVerdict) -> None:
         """Add a verdict; it is on disk when this returns."""
         values = asdict(verdict)
-        del values["fault"], values["seconds"]  # of this run alone
+        del values["fault"]
         self.add_row("verdicts", kata=kata, source=source, judging=judging, **values)
         self.commit()
 

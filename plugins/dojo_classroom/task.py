@@ -6,14 +6,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +78,6 @@ class FileVerdict:
     tokens: int = 0
     cause: str = ""  # a digest of the failures if no mistake explains them, see `cause`
     fault: str = field(default="", compare=False)  # the grader's own error, in which case there is no verdict
-    seconds: float = field(default=0.0, compare=False)  # of the clock, in which the file was judged
 
 
 def judge(judging: Grader, info: KataInfo, task: Task) -> FileVerdict:
@@ -198,12 +195,10 @@ class LocalPool:
         self.processes = Pool[Task, FileVerdict](opens, size, preload=PRELOADED, seconds=TASK_SECONDS)
 
     def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, FileVerdict]]:
-        """Yield verdicts in any order; a task whose grader was lost is sent to another one, once. A grader
-        prefers katas that it has loaded, and whose mistakes it has compared."""
-        for task, verdict in self.processes.run(tasks, attrgetter("kata")):
+        """Yield verdicts in any order; a task whose grader was lost is sent to another one, once."""
+        for task, verdict in self.processes.run(tasks):
             if isinstance(verdict, Lost):
-                lost = put_aside(self.options.course.kata_info(task.kata))
-                verdict = replace(lost, seconds=verdict.seconds)
+                verdict = put_aside(self.options.course.kata_info(task.kata))
             yield task, verdict
 
     def close(self) -> None:
@@ -218,14 +213,12 @@ def _open_judge(options: GraderOptions) -> Iterator[Callable[[Task], FileVerdict
     grader, source = open_grader(options.course, list(infos.values()), options.settings)
 
     def judged(task: Task) -> FileVerdict:
-        begun = time.monotonic()
         try:
-            verdict = judge(grader, infos[task.kata], task)
+            return judge(grader, infos[task.kata], task)
         except Exception as error:  # a fault of the grader costs no points, and other files are still graded
             if os.environ.get("DOJO_DEBUG"):
                 raise
-            verdict = FileVerdict("error", 0, 0, "", fault=f"{type(error).__name__}: {error}")
-        return replace(verdict, seconds=time.monotonic() - begun)
+            return FileVerdict("error", 0, 0, "", fault=f"{type(error).__name__}: {error}")
 
     with closing(source):
         yield judged

@@ -6,9 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, suppress
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -117,10 +116,6 @@ def work(folder, task):
     if task == "raises":
         raise LookupError("not there")
     return f"{task} {times}"
-
-def process_of(task):
-    time.sleep(0.01)
-    return os.getpid()
 """
 
 
@@ -198,15 +193,6 @@ def test_a_task_is_taken_only_when_a_process_is_free(opens):
         next(results)
         assert taken == ["a", "b"]
         assert len(list(results)) == 4
-
-
-@pytest.mark.slow
-def test_a_process_gets_tasks_of_kinds_that_it_has_had_while_there_are_any(jobs):
-    tasks = [(kind, number) for number in range(10) for kind in "abc"]
-    with closing(Pool(partial(nullcontext, jobs.process_of), 2)) as pool:
-        found = list(pool.run(iter(tasks), itemgetter(0)))
-    assert sorted(task for task, _ in found) == sorted(tasks)
-    assert len({(kind, process) for (kind, _), process in found}) <= 4  # the last kind has both
 
 
 def test_processes_that_end_before_they_begin_are_one_sentence_and_no_fault_of_a_task(jobs):
