@@ -42,7 +42,7 @@ class Failure:
 
     @property
     def passed(self) -> list[Any]:
-        """The arguments of all calls that the verdict is about."""
+        """The positional and the keyword arguments of each call in `trace`."""
         return [[call.args, call.kwargs] for call in self.trace]
 
     @property

@@ -39,7 +39,7 @@ class General:
 
     @property
     def keeps_values(self) -> bool:
-        """Whether a call may leave values for later ones."""
+        """Whether a call may keep values that later calls use."""
         return "kept" in inspect.signature(self.answer).parameters
 
     def in_place_of(self, entry_point: Any) -> Any:

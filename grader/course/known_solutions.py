@@ -110,7 +110,8 @@ def is_same_way(one: str, other: str) -> bool:
 
 
 def _kept(source: str) -> set[str]:
-    """Return the names of the values that a module and its classes have, wherever they are set."""
+    """Return the names of the variables of a module and of its classes, and of those that methods set on
+    `type(self)`."""
     tree = ast.parse(source)
     scopes = (node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef))
     statements = [node for one in scopes for node in one.body if isinstance(node, ast.Assign | ast.AnnAssign)]
@@ -119,7 +120,7 @@ def _kept(source: str) -> set[str]:
 
 
 def _set_in(tree: ast.AST) -> Iterator[str]:
-    """Yield the names and the attributes that code sets."""
+    """Yield the names and attributes to which code assigns, such as "MASKS" or "self.keys"."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield ast.unparse(node)
@@ -221,14 +222,14 @@ class KnownSolutions:
         return bool(DRAWING.search(ast.unparse(tree)))
 
     def draws_itself(self, name: str) -> bool:
-        """Whether what an answer adds draws random numbers, or drops out, by the names in it. A general one
-        draws none."""
+        """Whether the code that an answer adds to the reference draws random numbers or applies dropout, as
+        far as the names in it tell. The general mistakes draw none."""
         excerpt = self.excerpt(name) if name in self.names else ""
         return bool(DRAWING.search(excerpt)) or "dropout" in excerpt.lower()
 
     def keeps_values(self, name: str) -> bool:
-        """Whether a call may leave values for later ones: the answer's module, or a class in it, has a value
-        that the reference lacks."""
+        """Whether a call may keep values that later calls use: the answer's module, or a class in it, has a
+        variable that the reference does not have."""
         if name not in self.names:
             return GENERAL[name].keeps_values
         return not _kept(self.file_of(name)) <= self._kept_by_reference

@@ -119,8 +119,8 @@ class CandidateMistake:
         return self.matching(check).get(check.check.position(case), False)
 
     def unanswered(self, checks: Iterable[FailedCheck]) -> list[tuple[FailedCheck, Case]]:
-        """Return, for each check that has one, the smallest failing case on which the mistake does not agree;
-        small ones first."""
+        """Return the smallest failing case of each check to which the mistake answers otherwise than the
+        submission. A check without such a case is left out. The smallest of all comes first."""
         cases = ((c, (case for case in c.smallest_first if not self.agrees_on(c, case))) for c in checks)
         found = [(check, case) for check, left in cases if (case := next(left, None)) is not None]
         return sorted(found, key=lambda pair: pair[1].weight)

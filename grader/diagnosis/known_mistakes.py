@@ -58,12 +58,14 @@ class KnownMistake(Protocol):
 
     @property
     def keeps_values(self) -> bool:
-        """Whether a call may leave values for later ones, and is no answer by itself. With an answer key all
-        answers are those of whole checks."""
+        """Whether a call may keep values, such as a mask, which later calls then use. Such a mistake is asked
+        whole checks, since one call by itself does not show it. False with an answer key, whose answers
+        were all recorded in whole checks."""
 
     @property
     def draws_itself(self) -> bool:
-        """Whether it draws random numbers where the reference need not, and is no answer by itself."""
+        """Whether the mistake itself draws random numbers. Then its answer to one call depends on the calls
+        before it. False with an answer key, as above."""
 
     @property
     def likeliness(self) -> tuple[int, int]:
@@ -233,8 +235,9 @@ class MistakeOfCourse:
 
     @contextmanager
     def _running(self, which: str) -> Iterator[CheckContext]:
-        """Give what calls the mistake for this purpose. It is loaded once, and again after an exception; but
-        AnswersOtherwise leaves it as it is."""
+        """Give what calls the mistake for this purpose. Whole checks share one module, which is loaded again
+        after an exception; but AnswersOtherwise leaves it as it is. Single cases share only the answers that
+        are known."""
         if which not in self._contexts:
             student = LocalStudent(self._fresh())
             self._contexts[which] = CheckContext(self._prepared.kata, self._prepared.oracle, student)

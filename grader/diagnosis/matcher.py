@@ -217,7 +217,8 @@ class Naming:
         return found
 
     def _ask_in_order(self) -> None:
-        """Find candidates by whole checks: what an earlier call left behind shows in a later case only."""
+        """Find candidates by whole checks, among the mistakes that keep values from call to call. If the same
+        call gives two answers, those that draw random numbers are asked too."""
         is_unsteady = any(check.check.nature.of_state for check in self._failed)
         for mistake in self._mistakes:
             if not (mistake.keeps_values or (is_unsteady and mistake.draws_itself)):

@@ -213,8 +213,8 @@ def regime_of(arguments: dict[str, Any]) -> tuple[object, ...]:
 
 
 def options_of(arguments: dict[str, Any]) -> tuple[object, ...]:
-    """Return what tells calls apart by their options: which arguments they give, of which kinds, and the
-    number of axes of each array. The lengths of axes do not count."""
+    """Return the options of a call, so that two calls can be compared: for each argument its name and its
+    kind, and for an array the number of its axes. The lengths of the axes do not count."""
     return tuple((name, _option(value)) for name, value in sorted(arguments.items()))
 
 
