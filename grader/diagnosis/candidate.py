@@ -69,6 +69,10 @@ class FailedCheck:
             self._agreeing[key] = mistake.fails_like(self.failures[key[1]], self.check, case)
         return self._agreeing[key]
 
+    def closeness(self, mistake: KnownMistake, case: Case) -> int:
+        """Return on how many wrong numbers a mistake agrees with the submission in a failing case."""
+        return mistake.closeness(self.failures[self.check.position(case)], self.check, case)
+
     def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
         """True if a mistake with these outcomes fails the same cases with the same verdicts and answers."""
         failing = self.failing(outcomes)
@@ -118,6 +122,19 @@ class CandidateMistake:
         """True if the mistake fails this case as the submission does."""
         return self.matching(check).get(check.check.position(case), False)
 
+    def matching_on(self, check: FailedCheck, case: Case) -> bool | None:
+        """Return whether the mistake fails one failing case as the submission does; None if it passes it. No
+        whole check runs for it, unless an answer depends on the calls before it."""
+        number = check.check.position(case)
+        if self.mistake.keeps_values or self.mistake.draws_itself:
+            return self.matching(check).get(number)
+        outcome = self.mistake.outcome(check.check, case)
+        return None if outcome is None else check.failures[number].matches(outcome)
+
+    def fails_any(self, check: FailedCheck) -> bool:
+        """True if the mistake fails one of the failing cases of a check."""
+        return any(self.matching_on(check, case) is not None for case in check.smallest_first)
+
     def unanswered(self, checks: Iterable[FailedCheck]) -> list[tuple[FailedCheck, Case]]:
         """Return the smallest failing case of each check to which the mistake answers otherwise than the
         submission. A check without such a case is left out. The smallest of all comes first."""
@@ -127,6 +144,8 @@ class CandidateMistake:
 
     def explains(self, check: FailedCheck) -> bool:
         """True if the mistake alone explains the check: the same cases fail, with the same answers."""
+        if not all(self.matching_on(check, case) for case in check.smallest_first[:1]):
+            return False  # which is quicker to ask than all cases
         found = self.matching(check)
         return found.keys() == check.failures.keys() and all(found.values())
 

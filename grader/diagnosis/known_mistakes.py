@@ -25,6 +25,7 @@ from grader.checks.runner import Failure, judge_case, run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import KnownSolutions
 from grader.course.mistake_edits import Change
+from grader.diagnosis.closeness import closeness
 from grader.kata import Kata
 from grader.mistakes import LEVELS
 from grader.values.arrays import dtype_name, float_dtype, leaves, terms_of
@@ -85,6 +86,10 @@ class KnownMistake(Protocol):
         """Return how it fails each case of a check, by position, after those before it that compare answers;
         an empty list if it does not know the check."""
 
+    def closeness(self, failure: ComparedFailure, check: Check, case: Case) -> int:
+        """Return on how many wrong numbers it agrees with a submission in one case: see `closeness.py`. It is
+        0 with an answer key."""
+
 
 @dataclass(frozen=True)
 class MistakeOfKey:
@@ -132,6 +137,9 @@ class MistakeOfKey:
 
     def outcomes(self, check: Check) -> list[Recorded | None]:
         return self.recorded.outcomes.get(check.name, [])
+
+    def closeness(self, failure: ComparedFailure, check: Check, case: Case) -> int:  # noqa: ARG002  # no joints
+        return 0
 
 
 class MistakeOfCourse:
@@ -200,6 +208,19 @@ class MistakeOfCourse:
             if key not in self._single:
                 return False
         return failure.matches(self.outcome(check, case))
+
+    def closeness(self, failure: ComparedFailure, check: Check, case: Case) -> int:
+        outcome = self.outcome(check, case)
+        return failure.closeness(outcome, self._joined.right(check, case)) if outcome else 0
+
+    def answers_to(self, check: Check, case: Case) -> tuple[Answer, ...]:
+        """Return what it answers to the calls of one case, also if it passes it."""
+        made: list[Call] = []
+        self._ask(check, case, made.append)
+        judged = [call for call in Calls(tuple(made)).judged if not call.is_stopped]
+        for call in judged:
+            call.graded_part = self._prepared.kata.graded_parts.get(call.name)
+        return tuple(map(_answer, judged))
 
     def _ask(self, check: Check, case: Case, listener: Listener | None = None) -> Recorded | None:
         if check.name not in self._checks:
@@ -319,6 +340,7 @@ class JoinedMistakes:
     def __init__(self, answers: KnownSolutions, prepared: PreparedKata) -> None:
         self.answers, self.prepared = answers, prepared
         self._made: dict[tuple[str, ...], MistakesAtOnce | None] = {}
+        self._right: dict[tuple[str, int], tuple[Answer, ...]] = {}
         self._with_code = deque[MistakesAtOnce]()
 
     def of(self, names: tuple[str, ...]) -> MistakesAtOnce | None:
@@ -329,6 +351,14 @@ class JoinedMistakes:
             if len(self._made) > MOST_JOINED:
                 del self._made[next(iter(self._made))]
         return self._made[names]
+
+    def right(self, check: Check, case: Case) -> tuple[Answer, ...]:
+        """Return what the reference answers to the calls of one case."""
+        key = check.name, check.position(case)
+        if key not in self._right:
+            reference = self.of(())
+            self._right[key] = reference.answers_to(check, case) if reference else ()
+        return self._right[key]
 
     def keep_code_of(self, made: MistakesAtOnce) -> None:
         """Keep the code of one that was just made, and drop that of the one that was made first."""
@@ -462,6 +492,10 @@ class ComparedFailure:
         # where both have lost the digits of float64, the last ones of float32 say only at which step
         finest = "float32" if theirs.said == mine.said and theirs.said in LOST else self._finest
         return all(_same_answer(a, b, self._tolerance, finest) for a, b in zip(*answers, strict=True))
+
+    def closeness(self, mine: Recorded, right: tuple[Answer, ...]) -> int:
+        """Return on how many wrong numbers a mistake agrees: see `closeness.py`."""
+        return closeness(self._recorded.answers, mine.answers, right)
 
     def is_outrun_by(self, mine: Recorded) -> bool:
         """True if a mistake answers the same to all calls of this failure, and fails a later one: what this

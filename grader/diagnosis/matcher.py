@@ -33,6 +33,7 @@ from grader.values.constants import agrees, plain
 
 MOST_REASONS = 12  # mistakes that are judged by whole checks to explain a part
 ROUNDS = 4  # cases from which candidates are collected, since two mistakes can show in different cases
+MOST_SHOWN = 12  # cases among which one is sought that shows a mistake
 MORE_CASES = 3  # that candidates are asked if several agree on the first one
 
 
@@ -71,8 +72,9 @@ class Naming:
         self._find()
         if not self.is_explained and self._due:
             several = self._search()
-            self._find_reasons(several.likely)
-            self._find_several(several.found())
+            if not self._find_several(several.found()):
+                self._find_reasons(several.likely)
+                self._find_several(several.found_in_all())
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
@@ -109,17 +111,19 @@ class Naming:
             if c.check.nature.compares
         )
 
-    def _find_several(self, search: Iterator[list[Joined]]) -> None:
-        """Find mistakes that explain together what no single one does, unless a single one is a fact."""
+    def _find_several(self, search: Iterator[list[Joined]]) -> bool:
+        """Find mistakes that explain together what no single one does, unless a single one is a fact. Return
+        whether they are found."""
         if all(map(self._is_certain, self._due)) and not any(m.partial for m in self.found.values()):
-            return
+            return False
         for several in search:
             facts = [joined for joined in several if self._explains_all(self._judged(joined.whole))]
             facts.sort(key=lambda one: sum(map(self._judged(one.whole).explains, self._failed)), reverse=True)
             if names := next(filter(None, map(self._names_of, facts)), {}):
                 rest = {name: one for name, one in self.found.items() if one.certain and not one.partial}
                 self.found = rest | names
-                return
+                return True
+        return False
 
     def _explains_all(self, one: CandidateMistake) -> bool:
         """Return whether a mistake explains all that compares answers, and fails nothing else."""
@@ -130,8 +134,8 @@ class Naming:
         for some cases."""
         joined = self._with_least(joined)
         whole = self._judged(joined.whole)
-        parts = [Needed(self._judged(part), self._rest(joined, part)) for part in joined.parts]
-        if any(part.cases(whole, self._failed) < LEAST_CASES for part in parts):
+        parts = [Needed(self._judged(part), self._rest(joined, part), whole) for part in joined.parts]
+        if not all(part.is_proved(self._failed) for part in parts):
             return {}
         parts.sort(key=lambda part: part.points(self._failed), reverse=True)
         return self._by_check(whole, parts)
@@ -202,18 +206,16 @@ class Naming:
         own = {mistake.id for mistake in found.values()}
         lacking = [part for part in parts if part.alone.mistake.id not in own]
         for part in list(lacking):
-            left = (c for c in shared if c.name not in found and _only_of(part.alone, c, parts))
-            for check in islice(left, 1):
-                found[check.name] = part.alone.as_mistake()
-                self.shown[check.name] = _only_of(part.alone, check, parts)
+            others = [other.alone for other in parts if other is not part]
+            left = ((c, part.cases_alone(c, others)) for c in shared if c.name not in found)
+            for check, only in islice(((check, only) for check, only in left if only), 1):
+                found[check.name], self.shown[check.name] = part.alone.as_mistake(), only
                 lacking.remove(part)
         for check in shared:
             if check.name not in found:
                 named = lacking or parts[:1]
                 found[check.name] = _at_once([part.alone for part in named])
-                only = _only_of(named[0].alone, check, parts) if len(named) == 1 else set()
-                needing = (part.positions(whole, check) for part in named)
-                self.shown[check.name] = only or set.intersection(*needing)
+                self.shown[check.name] = _shown_by(check, named, parts)
         return found
 
     def _ask_in_order(self) -> None:
@@ -369,44 +371,60 @@ class Reason:
         return self.one.mistake.changes < rival.one.mistake.changes
 
 
-def _only_of(one: CandidateMistake, check: FailedCheck, parts: Iterable[Needed]) -> set[int]:
-    """Return the positions of the cases that only one of several mistakes fails."""
-    others = [part.alone.matching(check).keys() for part in parts if part.alone is not one]
-    return {number for number, same in one.matching(check).items() if same}.difference(*others)
-
-
 @dataclass(frozen=True)
 class Needed:
-    """One of several mistakes, `alone`, and the `rest` of them."""
+    """One of several mistakes, `alone`, the `rest` of them, and the `whole`, which explains all. A few of the
+    smallest cases say where it is needed."""
 
     alone: CandidateMistake
     rest: CandidateMistake
+    whole: CandidateMistake
 
-    def cases(self, whole: CandidateMistake, due: Iterable[FailedCheck]) -> int:
-        """Return on how many failing cases all together agree, and the rest does not. The only case of a
-        check counts as enough."""
+    def is_proved(self, due: Iterable[FailedCheck]) -> bool:
+        """Whether there are enough failing cases that need it. The only case of a check is enough."""
+        needing = ((check, case) for check in due for case in check.smallest_first if self.needs(check, case))
         found = 0
-        for check in due:
-            shown = len(self.positions(whole, check))
-            found += LEAST_CASES if shown and len(check.check.cases) == 1 else shown
-        return found
+        for check, _ in needing:
+            found += LEAST_CASES if len(check.check.cases) == 1 else 1
+            if found >= LEAST_CASES:
+                return True
+        return False
 
-    def positions(self, whole: CandidateMistake, check: FailedCheck) -> set[int]:
-        """Return the positions of the failing cases on which all together agree, and the rest does not in the
-        calls that the submission has reached."""
-        rest, same = self.rest.matching(check), whole.matching(check)
-        left = check.failing(self.rest.mistake.outcomes(check.check))
-        return {
-            number
-            for number in same
-            if same[number] and not rest.get(number, False)
-            if number not in left or not check.failures[number].is_outrun_by(left[number])
-        }
+    def needs(self, check: FailedCheck, case: Case) -> bool:
+        """Return whether all together answer a case like the submission, and the rest does not in the calls
+        that the submission has reached."""
+        if not self.whole.agrees_on(check, case) or self.rest.matching_on(check, case):
+            return False
+        left = self.rest.mistake.outcome(check.check, case)
+        return left is None or not check.failures[check.check.position(case)].is_outrun_by(left)
+
+    def cases_alone(self, check: FailedCheck, others: Sequence[CandidateMistake]) -> set[int]:
+        """Return the position of the smallest case that fails by this mistake alone; nothing if none does."""
+        smallest = (
+            case
+            for case in check.smallest_first[:MOST_SHOWN]
+            if self.alone.matching_on(check, case)
+            and all(other.matching_on(check, case) is None for other in others)
+        )
+        return {check.check.position(case) for case in islice(smallest, 1)}
 
     def points(self, failed: Iterable[FailedCheck]) -> tuple[int, int]:
         """Return the points of the checks that would pass without the mistake, and of those that it fails."""
-        regained = sum(check.check.points for check in failed if not self.rest.matching(check))
-        return regained, sum(check.check.points for check in failed if self.alone.matching(check))
+        checks = list(failed)
+        regained = sum(check.check.points for check in checks if not self.rest.fails_any(check))
+        return regained, sum(check.check.points for check in checks if self.alone.fails_any(check))
+
+
+def _shown_by(check: FailedCheck, named: Sequence[Needed], parts: Iterable[Needed]) -> set[int]:
+    """Return the position of the smallest case that shows some of several mistakes; nothing if none does."""
+    if len(named) == 1:
+        others = [part.alone for part in parts if part is not named[0]]
+        if only := named[0].cases_alone(check, others):
+            return only
+    smallest = (
+        case for case in check.smallest_first[:MOST_SHOWN] if all(part.needs(check, case) for part in named)
+    )
+    return {check.check.position(case) for case in islice(smallest, 1)}
 
 
 def _at_once(several: Sequence[CandidateMistake]) -> Mistake:

@@ -2,16 +2,20 @@
 
 The smallest failing case of each kind is a probe: kinds differ in what the call gives, such as an option or a
 dtype, and in how it fails. Mistakes that answer a probe like the submission come first. Each is joined with
-those that change the first probe that it leaves, and then with a third one. Next come the pairs of mistakes
-that only change the first probe, then the later probes that a mistake leaves: the first may be one that only
-all three mistakes answer. Last come the pairs that only change the second probe or the third. What answers
-all probes goes to whole checks.
+those that change the first probe that it leaves, and then with a third one. Next come those that give a part
+of the wrong numbers of the first probe, the closest ones first. Each is joined with all others, and what is
+closer than it is joined with a third.
+
+If none of these answers all probes, the pairs of all mistakes follow: those that only change the first probe,
+then the later probes that a mistake leaves, since the first may be one that only all three mistakes answer,
+and last the pairs that only change the second probe or the third. What answers all probes goes to whole
+checks.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations, count, islice, product
@@ -24,6 +28,9 @@ from grader.diagnosis.known_mistakes import KnownMistake
 MOST_PROBES = 8
 MOST_FIRST = 3  # probes of which pairs are asked: one may need a third mistake, and another none
 MOST_AT_ONCE = 3
+MOST_CLOSE = (
+    12  # mistakes, or two at once, that give a part of the wrong numbers and are joined with all others
+)
 MOST_ASKED = 2000  # joined mistakes, so that the names do not depend on how fast a machine is
 
 Probe = tuple[FailedCheck, Case]
@@ -71,10 +78,15 @@ class SeveralMistakes:
 
     def found(self) -> Iterator[list[Joined]]:
         """Yield what answers all probes like the submission, the likelier ones first; in one list what
-        differs in one mistake."""
+        differs in one mistake. One of the mistakes alone answers a probe, or gives a part of the first."""
         for one in self._singles:
             yield from self._with_others(one)
         yield from self._with_a_third()
+        for probe in self._probes[:1]:
+            yield from self._of_closest(probe)
+
+    def found_in_all(self) -> Iterator[list[Joined]]:
+        """Yield what answers all probes among the joints of any mistakes, likewise."""
         for probe in self._probes[:1]:
             yield from self._of_pairs(probe)
         for skipped in range(1, MOST_PROBES):
@@ -83,6 +95,27 @@ class SeveralMistakes:
             yield from self._with_a_third()
         for probe in self._probes[1:MOST_FIRST]:
             yield from self._of_pairs(probe)
+
+    def _of_closest(self, probe: Probe) -> Iterator[list[Joined]]:
+        """Yield what answers all probes among the joints of mistakes that give a part of the wrong numbers
+        of one probe. The closest one is joined with each other mistake, what is closer still with a third."""
+        close: list[tuple[int, int, Joined]] = []
+        every = (Joined((one,), one, frozenset()) for one in self._mistakes)
+        least, bases = 0, [one for one in every if not _answers(one.whole, probe)]
+        for _ in range(MOST_CLOSE):
+            for one in bases:
+                if (near := _closeness(one.whole, probe)) > least:
+                    heapq.heappush(close, (-near, next(self._turn), one))
+            if not close:
+                return
+            least, _, base = heapq.heappop(close)
+            least = -least
+            others = [one for one in self._mistakes if one not in base.parts]
+            joints = [joint for one in others if (joint := join((*base.parts, one), base.whole))]
+            bases = [] if len(base.parts) + 1 == MOST_AT_ONCE else joints
+            yield from self._complete(joints, probe)
+            bases = [joint for joint in bases if not _answers(joint.whole, probe)]
+            yield from self._with_a_third()
 
     def _of_pairs(self, probe: Probe) -> Iterator[list[Joined]]:
         for pairs in self._pairs(probe):
@@ -131,7 +164,7 @@ class SeveralMistakes:
         others.sort(key=lambda one: not _changes(one, left))
         yield from self._complete((join((*base.parts, one), base.whole) for one in others), left)
 
-    def _complete(self, joints: Iterator[Joined | None], left: Probe) -> Iterator[list[Joined]]:
+    def _complete(self, joints: Iterable[Joined | None], left: Probe) -> Iterator[list[Joined]]:
         """Yield the joints that answer all probes, those that change least first; others that answer `left`
         wait for one more mistake."""
         complete = []
@@ -163,6 +196,10 @@ class SeveralMistakes:
 def _answers(mistake: KnownMistake, probe: Probe) -> bool:
     """Return whether a mistake answers a case like the submission."""
     return probe[0].agrees(mistake, probe[1])
+
+
+def _closeness(mistake: KnownMistake, probe: Probe) -> int:
+    return probe[0].closeness(mistake, probe[1])
 
 
 def _changes(mistake: KnownMistake, probe: Probe) -> bool:

@@ -106,6 +106,37 @@ def test_an_answer_for_one_number_of_axes_has_a_reason_among_the_calls_with_it(s
 
 
 @pytest.mark.slow
+def test_three_mistakes_of_which_no_two_answer_a_case_are_found_by_their_parts(numpy_source):
+    course = Course(ROOT)
+    code = """
+def parameter_count(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):
+    embedding = vocab_size * d_model
+    attention, cross = 4 * d_model * d_model, 3 * d_model * d_model
+    feed_forward, norms = 2 * d_model * d_ff, 3 * d_model
+    layer = attention + cross + feed_forward + norms
+    projection = 0 if tied else d_model * vocab_size
+    return {
+        "token_embedding": embedding,
+        "self_attention": attention,
+        "cross_attention": cross,
+        "feed_forward": feed_forward,
+        "layer_norms": norms,
+        "layer": layer,
+        "stack": num_layers * layer,
+        "output_projection": projection,
+        "total": embedding + num_layers * layer + projection,
+    }
+"""
+    info = course.kata_info("parameter_count")
+    report = Grader(course, {"numpy": numpy_source}).grade(Submission(info, code, f"{info.name}.py")).report
+    assert names(report) == {
+        "forgets_all_biases",
+        "forgets_beta",
+        "forgets_the_output_of_cross_attention",
+    }
+
+
+@pytest.mark.slow
 def test_three_mistakes_are_found_where_the_smallest_case_shows_all_of_them(numpy_source):
     course = Course(ROOT)
     code = """
@@ -236,6 +267,7 @@ def failed_check(answers, counted=()):
         failures=failures,
         asked=set(),
         agrees=lambda mistake, case: mistake.outcome(None, case) == answers[case.index],
+        closeness=lambda *_: 0,
     )
 
 
@@ -255,7 +287,7 @@ def test_a_mistake_that_shows_beside_another_one_alone_is_joined_with_it():
 
     one, hidden = Hidden("one", {0: 1.0}), Changing("hidden", {})
     search = SeveralMistakes([hidden, one], [failed_check([3.0])], lambda _: [])
-    assert {part.id for part in next(search.found())[0].parts} == {"one", "hidden"}
+    assert {part.id for part in next(search.found_in_all())[0].parts} == {"one", "hidden"}
 
 
 def test_a_mistake_is_joined_with_what_any_unexplained_check_shows():
