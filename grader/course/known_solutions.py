@@ -123,7 +123,7 @@ def _set_in(tree: ast.AST) -> Iterator[str]:
     """Yield the names and attributes to which code assigns, such as "MASKS" or "self.keys"."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield ast.unparse(node)
+            yield node.id if isinstance(node, ast.Name) else ast.unparse(node)
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -160,12 +160,12 @@ class KnownSolutions:
 
     def add(self, mistake: EditedMistake) -> None:
         """Take in a mistake, which may be a draft. Raises KataError if its edits do not apply, or if another
-        one has its name."""
+        one has its name. What they give is read when it is executed."""
         if before := self._edited.get(mistake.name):
             raise mistake.taken(before.path, before.line)
         if mistake.name in self._definitions:
             raise mistake.taken(self.file, self._definitions[mistake.name].lineno)
-        self._changed[mistake.name] = mistake.applied(self.reference_source)
+        self._changed[mistake.name] = mistake.in_place(self.reference_source)
         self._edited[mistake.name] = mistake
 
     @property
@@ -333,7 +333,10 @@ class KnownSolutions:
     def _execute(self, name: str, filename: str) -> types.ModuleType:
         """Execute the file of an answer as a new module."""
         if name not in self._codes:
-            self._codes[name] = compile(self.file_of(name), filename, "exec", dont_inherit=True)
+            try:
+                self._codes[name] = compile(self.file_of(name), filename, "exec", dont_inherit=True)
+            except SyntaxError as error:
+                raise self._edited[name].no_python(error) if name in self._edited else error from None
         return self._run(self._codes[name])
 
     def _run(self, code: types.CodeType) -> types.ModuleType:

@@ -81,22 +81,31 @@ class EditedMistake:
         return self.error(f"the name is taken by the mistake in {shorten(path)}:{line}; rename one.")
 
     def applied(self, reference: str) -> str:
-        """Return the reference with the edits. Raises KataError if one of them does not apply."""
+        """Return the reference with the edits. Raises KataError if one of them does not apply, if the result
+        is no Python, or if it is the reference."""
+        source = self.in_place(reference)
+        try:
+            tree = ast.parse(source)
+        except SyntaxError as error:
+            raise self.no_python(error) from None
+        if ast.dump(tree) == ast.dump(ast.parse(reference)):
+            raise self.error("the edits change nothing.")
+        return source
+
+    def in_place(self, reference: str) -> str:
+        """Return the reference with the edits, without reading what they give. Raises KataError."""
         changes = sorted(change for edit in self.edits for change in self._changes(edit, reference))
         for (_, end, _, _), (start, _, _, line) in pairwise(changes):
             if start < end:
                 raise self.error("this edit changes what another one has changed; write them as one.", line)
-        source = reference
         for start, end, new, _ in reversed(changes):
-            source = source[:start] + new + source[end:]
-        try:
-            tree = ast.parse(source)
-        except SyntaxError as error:
-            at = f"line {error.lineno} of the changed reference"
-            raise self.error(f"the edits give no Python: {error.msg} in {at}.") from None
-        if ast.dump(tree) == ast.dump(ast.parse(reference)):
-            raise self.error("the edits change nothing.")
-        return source
+            reference = reference[:start] + new + reference[end:]
+        return reference
+
+    def no_python(self, error: SyntaxError) -> KataError:
+        """Return the error that the edits give no Python."""
+        at = f"line {error.lineno} of the changed reference"
+        return self.error(f"the edits give no Python: {error.msg} in {at}.")
 
     def smallest_changes(self, reference: str) -> list[Change]:
         """Return what the edits replace without longer pieces that stay the same."""
