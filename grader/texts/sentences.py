@@ -13,8 +13,8 @@ NUMBERS = {2: "two", 3: "three"}
 
 def at_once(texts: Sequence[str]) -> str:
     """Return the texts of two or three mistakes as one."""
-    every = (f"{mark} {text}" for mark, text in zip(MARKS[len(texts)], texts, strict=True))
-    return " ".join([f"There are {NUMBERS[len(texts)]} mistakes at once.", *every])
+    begin = f"There are {NUMBERS[len(texts)]} mistakes at once, each described as if it were the only one."
+    return " ".join([begin, *(f"{mark} {text}" for mark, text in zip(MARKS[len(texts)], texts, strict=True))])
 
 
 def first_sentence(text: str) -> str:

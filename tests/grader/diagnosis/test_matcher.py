@@ -258,7 +258,10 @@ def test_two_mistakes_in_one_check_are_named_if_each_case_has_the_answer_of_one(
     certain = named.get("agrees") if named and named["agrees"].certain else None
     assert (certain.id if certain else None) == name
     if name and " and " in name:
-        text = "There are two mistakes at once. One: It doubles. The other: It triples."
+        text = (
+            "There are two mistakes at once, each described as if it were the only one."
+            " One: It doubles. The other: It triples."
+        )
         assert named["agrees"].text == text
 
 
