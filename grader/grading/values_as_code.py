@@ -86,10 +86,8 @@ def _entries(array: Any) -> str:
     values = to_numpy(array)
     if values is None:
         raise NotCode
-    return _rows(values)
-
-
-def _rows(array: Any) -> str:
-    if getattr(array, "ndim", 0):
-        return "[" + ", ".join(map(_rows, array)) + "]"
-    return code_of(float(str(array)) if array.dtype.kind == "f" else array.item())
+    numbers = np.asarray(values)
+    if numbers.dtype.kind == "f" and numbers.dtype != np.float64:
+        numbers = numbers.astype(str).astype(float)
+    is_plain = numbers.dtype.kind in "biuf" and np.isfinite(numbers).all()
+    return repr(numbers.tolist()) if is_plain else code_of(numbers.tolist())
