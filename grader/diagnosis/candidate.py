@@ -195,11 +195,6 @@ class CandidateMistake:
         return any(check.has_values - self.matching(check).keys() for check in self._failed if check.compares)
 
     @cached_property
-    def agreed(self) -> frozenset[tuple[str, int]]:
-        """The failing cases on which the mistake agrees, as the name of the check and the position."""
-        return frozenset((c.name, n) for c in self._failed for n, same in self.matching(c).items() if same)
-
-    @cached_property
     def cases(self) -> int:
         """On how many failing cases the mistake agrees with the submission."""
         return self.agreements(self._failed)

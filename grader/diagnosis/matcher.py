@@ -23,7 +23,7 @@ from grader.checks.runner import CheckResult
 from grader.course.general_mistakes import GENERAL
 from grader.diagnosis.candidate import LEAST_CASES, CandidateMistake, FailedCheck
 from grader.diagnosis.known_mistakes import KnownMistake
-from grader.diagnosis.several_mistakes import Joined, SeveralMistakes, join, options_of
+from grader.diagnosis.several_mistakes import Joined, Probe, SeveralMistakes, join, options_of
 from grader.kata import Kata
 from grader.kinds import Kind, Questions
 from grader.report import Mistake
@@ -72,9 +72,8 @@ class Naming:
         self._find()
         if not self.is_explained and self._due:
             several = self._search()
-            if not self._find_several(several.found()):
-                self._find_reasons(several.likely)
-                self._find_several(several.found_in_all())
+            self._find_reasons(several.likely)
+            self._find_several(several.found())
         if not self.found and (rest := _without_float64(self._results)):
             in_float32 = Naming(self._mistakes, rest, self._source)
             in_float32._find()
@@ -111,19 +110,17 @@ class Naming:
             if c.check.nature.compares
         )
 
-    def _find_several(self, search: Iterator[list[Joined]]) -> bool:
-        """Find mistakes that explain together what no single one does, unless a single one is a fact. Return
-        whether they are found."""
+    def _find_several(self, search: Iterator[list[Joined]]) -> None:
+        """Find mistakes that explain together what no single one does, unless a single one is a fact."""
         if all(map(self._is_certain, self._due)) and not any(m.partial for m in self.found.values()):
-            return False
+            return
         for several in search:
             facts = [joined for joined in several if self._explains_all(self._judged(joined.whole))]
             facts.sort(key=lambda one: sum(map(self._judged(one.whole).explains, self._failed)), reverse=True)
             if names := next(filter(None, map(self._names_of, facts)), {}):
                 rest = {name: one for name, one in self.found.items() if one.certain and not one.partial}
                 self.found = rest | names
-                return True
-        return False
+                return
 
     def _explains_all(self, one: CandidateMistake) -> bool:
         """Return whether a mistake explains all that compares answers, and fails nothing else."""
@@ -340,26 +337,26 @@ def _without_float64(results: Sequence[CheckResult]) -> list[CheckResult]:
 Position = tuple[str, int]  # the name of a check, and the position of a case
 
 
-def parts_of(due: Iterable[FailedCheck]) -> list[set[Position]]:
+def parts_of(due: Iterable[FailedCheck]) -> list[dict[Position, Probe]]:
     """Return the failing cases of each kind of call, which may have a reason of its own. Kinds differ in the
     arguments that are given, and in whether the call raises. What a check asks is no kind: its calls can be
     such that two mistakes answer them alike."""
-    kinds: dict[object, set[Position]] = {}
+    kinds: dict[object, dict[Position, Probe]] = {}
     for check in due:
         for case in check.smallest_first:
             number = check.check.position(case)
             kind = options_of(case.arguments), check.failures[number].raises
-            kinds.setdefault(kind, set()).add((check.name, number))
+            kinds.setdefault(kind, {})[check.name, number] = check, case
     return [part for part in kinds.values() if len(part) >= LEAST_CASES]
 
 
 class Reason:
     """A mistake with the failing cases of the parts that it explains."""
 
-    def __init__(self, one: CandidateMistake, parts: Iterable[set[Position]]) -> None:
+    def __init__(self, one: CandidateMistake, parts: Iterable[dict[Position, Probe]]) -> None:
         self.one = one
-        agreed = one.agreed
-        self.cases = frozenset[Position]().union(*(part for part in parts if part <= agreed))
+        explained = (part for part in parts if all(one.matching_on(*probe) for probe in part.values()))
+        self.cases = frozenset[Position]().union(*explained)
 
     @property
     def is_consistent(self) -> bool:

@@ -4,12 +4,9 @@ The smallest failing case of each kind is a probe: kinds differ in what the call
 dtype, and in how it fails. Mistakes that answer a probe like the submission come first. Each is joined with
 those that change the first probe that it leaves, and then with a third one. Next come those that give a part
 of the wrong numbers of the first probe, the closest ones first. Each is joined with all others, and what is
-closer than it is joined with a third.
-
-If none of these answers all probes, the pairs of all mistakes follow: those that only change the first probe,
-then the later probes that a mistake leaves, since the first may be one that only all three mistakes answer,
-and last the pairs that only change the second probe or the third. What answers all probes goes to whole
-checks.
+closer than it is joined with a third. Then follow the pairs of mistakes that only change the first probe, and
+the later probes that a mistake leaves: the first may be one that only all three mistakes answer. Last come
+the pairs that only change the second probe or the third. What answers all probes goes to whole checks.
 """
 
 from __future__ import annotations
@@ -78,16 +75,12 @@ class SeveralMistakes:
 
     def found(self) -> Iterator[list[Joined]]:
         """Yield what answers all probes like the submission, the likelier ones first; in one list what
-        differs in one mistake. One of the mistakes alone answers a probe, or gives a part of the first."""
+        differs in one mistake."""
         for one in self._singles:
             yield from self._with_others(one)
         yield from self._with_a_third()
         for probe in self._probes[:1]:
             yield from self._of_closest(probe)
-
-    def found_in_all(self) -> Iterator[list[Joined]]:
-        """Yield what answers all probes among the joints of any mistakes, likewise."""
-        for probe in self._probes[:1]:
             yield from self._of_pairs(probe)
         for skipped in range(1, MOST_PROBES):
             for one in self._singles:

@@ -287,7 +287,7 @@ def test_a_mistake_that_shows_beside_another_one_alone_is_joined_with_it():
 
     one, hidden = Hidden("one", {0: 1.0}), Changing("hidden", {})
     search = SeveralMistakes([hidden, one], [failed_check([3.0])], lambda _: [])
-    assert {part.id for part in next(search.found_in_all())[0].parts} == {"one", "hidden"}
+    assert {part.id for part in next(search.found())[0].parts} == {"one", "hidden"}
 
 
 def test_a_mistake_is_joined_with_what_any_unexplained_check_shows():
