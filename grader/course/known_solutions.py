@@ -113,10 +113,16 @@ def _kept(source: str) -> set[str]:
     """Return the names of the variables of a module and of its classes, and of those that methods set on
     `type(self)`."""
     tree = ast.parse(source)
-    scopes = (node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef))
-    statements = [node for one in scopes for node in one.body if isinstance(node, ast.Assign | ast.AnnAssign)]
-    names = {target for one in statements for target in _set_in(one)}
-    return names | {target for target in _set_in(tree) if target.startswith("type(self).")}
+    assigned = (node for node in _in_scopes(tree) if isinstance(node, ast.Assign | ast.AnnAssign))
+    names = {target for one in assigned for target in _set_in(one)}
+    everywhere = _set_in(tree) if "type(self)." in source else ()  # a walk through all takes its time
+    return names | {target for target in everywhere if target.startswith("type(self).")}
+
+
+def _in_scopes(scope: ast.Module | ast.ClassDef) -> Iterator[ast.stmt]:
+    """Yield the statements of a module or a class, and those of its classes."""
+    for node in scope.body:
+        yield from _in_scopes(node) if isinstance(node, ast.ClassDef) else (node,)
 
 
 def _set_in(tree: ast.AST) -> Iterator[str]:

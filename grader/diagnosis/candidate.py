@@ -120,7 +120,7 @@ class CandidateMistake:
 
     def agrees_on(self, check: FailedCheck, case: Case) -> bool:
         """True if the mistake fails this case as the submission does."""
-        return self.matching(check).get(check.check.position(case), False)
+        return bool(self.matching_on(check, case))
 
     def matching_on(self, check: FailedCheck, case: Case) -> bool | None:
         """Return whether the mistake fails one failing case as the submission does; None if it passes it. No
@@ -144,10 +144,18 @@ class CandidateMistake:
 
     def explains(self, check: FailedCheck) -> bool:
         """True if the mistake alone explains the check: the same cases fail, with the same answers."""
-        if not all(self.matching_on(check, case) for case in check.smallest_first[:1]):
-            return False  # which is quicker to ask than all cases
+        if not self.may_explain(check):
+            return False
         found = self.matching(check)
         return found.keys() == check.failures.keys() and all(found.values())
+
+    def may_explain(self, check: FailedCheck) -> bool:
+        """True if the mistake fails the smallest case as the submission does, which is quick to ask."""
+        return all(self.agrees_on(check, case) for case in check.smallest_first[:1])
+
+    def explains_all(self, checks: Sequence[FailedCheck]) -> bool:
+        """True if the mistake explains all of some checks."""
+        return all(map(self.may_explain, checks)) and all(map(self.explains, checks))
 
     def reproduces(self, check: FailedCheck) -> bool:
         """True if it fails all failing cases with the same answers, and perhaps others."""
@@ -192,7 +200,13 @@ class CandidateMistake:
     @cached_property
     def is_contradicted(self) -> bool:
         """True if the mistake passes a case in which the submission gives a wrong value."""
-        return any(check.has_values - self.matching(check).keys() for check in self._failed if check.compares)
+        return any(
+            self.matching_on(check, case) is None
+            for check in self._failed
+            if check.compares
+            for case in check.smallest_first
+            if check.check.position(case) in check.has_values
+        )
 
     @cached_property
     def cases(self) -> int:

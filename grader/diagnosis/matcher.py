@@ -124,7 +124,7 @@ class Naming:
 
     def _explains_all(self, one: CandidateMistake) -> bool:
         """Return whether a mistake explains all that compares answers, and fails nothing else."""
-        return all(map(one.explains, self._due)) and not one.fails_more  # which asks all that it passes
+        return one.explains_all(self._due) and not one.fails_more  # which asks all that it passes
 
     def _names_of(self, joined: Joined) -> dict[str, Mistake]:
         """Return the names by check of several mistakes that explain all; none if one of them is not needed
@@ -262,7 +262,7 @@ class Naming:
     def _facts(self) -> dict[str, Mistake]:
         """Return the names of one mistake, or else of two, that explain all that compares answers."""
         due = self._due
-        explaining = (one for one in self._candidates if all(map(one.explains, due)))
+        explaining = (one for one in self._candidates if one.explains_all(due))
         alone = [one for one in explaining if one.cases >= LEAST_CASES and not one.fails_more]
         if alone:
             best = alone[0] if len(alone) == 1 else max(alone, key=lambda one: one.rank)
@@ -270,7 +270,8 @@ class Naming:
             return self._of_the_rest() | named
         for pair in combinations(sorted(self._candidates, key=lambda one: len(one.mistake.changes)), 2):
             if (
-                all(explained_by_both(check, *pair) for check in due)
+                all(may_be_explained_by_both(check, *pair) for check in due)
+                and all(explained_by_both(check, *pair) for check in due)
                 and all(one.alone(other, due) >= LEAST_CASES for one, other in (pair, pair[::-1]))
                 and not any(one.fails_more for one in pair)  # last, since it runs all checks
             ):
@@ -430,6 +431,13 @@ def _at_once(several: Sequence[CandidateMistake]) -> Mistake:
         return several[0].as_mistake()
     text = at_once([one.mistake.text for one in several])
     return Mistake(" and ".join(one.mistake.id for one in several), text)
+
+
+def may_be_explained_by_both(check: FailedCheck, one: CandidateMistake, other: CandidateMistake) -> bool:
+    """True if the smallest case has the answer of one of two mistakes."""
+    return all(
+        one.agrees_on(check, case) or other.agrees_on(check, case) for case in check.smallest_first[:1]
+    )
 
 
 def explained_by_both(check: FailedCheck, one: CandidateMistake, other: CandidateMistake) -> bool:
