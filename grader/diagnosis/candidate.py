@@ -8,7 +8,8 @@ from functools import cached_property
 from grader.answer_keys.answers import Case, Recorded
 from grader.checks.builtin import agrees_with_reference
 from grader.checks.runner import CheckResult
-from grader.diagnosis.known_mistakes import ComparedFailure, KnownMistake, RecordedFailure
+from grader.diagnosis.compared_failures import ComparedFailure, RecordedFailure
+from grader.diagnosis.known_mistakes import KnownMistake
 from grader.report import Mistake
 from grader.values.arrays import distinct_values
 

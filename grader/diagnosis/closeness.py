@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grader.answer_keys.answers import Answer
-from grader.values.arrays import leaves
+from grader.values.arrays import leaves, to_numpy
 
 CLOSE = 1e-4  # relative: an order of asking is made of it, and no name
 
@@ -39,7 +39,9 @@ def _closeness(theirs: Any, mine: Any, right: Any) -> int:
 
 def _equal(one: Any, other: Any) -> Any:
     """Return where two arrays of numbers are equal, or of anything else, whether it is."""
-    first, second = np.asarray(one), np.asarray(other)
+    first, second = to_numpy(one), to_numpy(other)
+    if first is None or second is None:
+        return np.asarray(type(one) is type(other) and repr(one) == repr(other))
     if first.shape != second.shape or {first.dtype.kind, second.dtype.kind} - set("biuf"):
-        return np.asarray(type(one) is type(other) and np.array_equal(first, second))
+        return np.asarray(np.array_equal(first, second))
     return np.isclose(first.astype(float), second.astype(float), rtol=CLOSE, atol=1e-8, equal_nan=True)

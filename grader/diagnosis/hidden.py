@@ -17,7 +17,7 @@ from typing import Any
 from grader.answer_keys.answers import Case
 from grader.checks.context import Check
 from grader.checks.runner import CheckResult, Failure
-from grader.diagnosis.known_mistakes import ComparedFailure
+from grader.diagnosis.compared_failures import ComparedFailure
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.edits.candidates import EditPlace, place_of_edit
 from grader.edits.context import MODULES

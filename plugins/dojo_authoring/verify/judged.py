@@ -32,7 +32,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
 from grader.course.known_solutions import KnownSolutions
 from grader.diagnosis.candidate import FailedCheck
-from grader.diagnosis.known_mistakes import RecordedFailure, record
+from grader.diagnosis.compared_failures import RecordedFailure, record
 from grader.report import CheckStatus
 from grader.worker.calls import Call
 from grader.worker.in_process import LocalStudent
@@ -47,6 +47,8 @@ JUDGING = (
     "cases",
     "checks",
     "course",
+    "diagnosis/closeness.py",
+    "diagnosis/compared_failures.py",
     "diagnosis/known_mistakes.py",
     "diagnosis/candidate.py",
     "diagnosis/matcher.py",

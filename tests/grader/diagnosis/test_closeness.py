@@ -34,6 +34,14 @@ def test_all_that_a_call_returns_counts_with_the_gradients():
     assert closeness([wrong], [wrong], [right]) == 3
 
 
+def test_what_numpy_cannot_hold_is_compared_too():
+    torch = pytest.importorskip("torch")
+    right, wrong = (Answer(torch.tensor([1.0, x], dtype=torch.bfloat16)) for x in (2.0, 3.0))
+    assert closeness([wrong], [wrong], [right]) == 1
+    outline, other = Answer(torch.zeros(2, device="meta")), Answer("text")
+    assert closeness([outline], [outline], [other]) == closeness([other], [other], [outline]) == 1
+
+
 def test_an_exception_ends_the_answers_that_are_compared():
     right, wrong, error = Answer(np.zeros(2)), Answer(np.ones(2)), Answer(None, "ValueError")
     assert closeness([wrong, error, wrong], [wrong, error, wrong], [right, right, right]) == 2

@@ -10,7 +10,8 @@ from grader.checks.runner import run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission
-from grader.diagnosis.known_mistakes import ComparedFailure, MistakeOfCourse, known_mistakes
+from grader.diagnosis.compared_failures import ComparedFailure
+from grader.diagnosis.known_mistakes import MistakeOfCourse, known_mistakes
 from grader.grading.grader import Grader
 from grader.worker.in_process import LocalStudent
 

@@ -13,7 +13,8 @@ from grader.checks.runner import CheckResult, Failure
 from grader.course.known_solutions import replaced_by
 from grader.course.submission import Submission
 from grader.diagnosis.candidate import FailedCheck
-from grader.diagnosis.known_mistakes import ComparedFailure, MistakeOfKey, record
+from grader.diagnosis.compared_failures import ComparedFailure, record
+from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.grading import grader
 from grader.kata import KataError
