@@ -111,7 +111,7 @@ class ComparedFailure:
                 return
             call.graded_part = kata.graded_parts.get(call.name)
             pair = _without_moved(theirs.pop(0)), _without_moved(answer_of(call))
-            if not _sameanswer_of(*pair, self._tolerance, self._finest):
+            if not _same_answer(*pair, self._tolerance, self._finest):
                 raise AnswersOtherwise
 
         return compare
@@ -132,7 +132,7 @@ class ComparedFailure:
             answers = tuple(map(_without_moved, answers[0])), tuple(map(_without_moved, answers[1]))
         # where both have lost the digits of float64, the last ones of float32 say only at which step
         finest = "float32" if theirs.said == mine.said and theirs.said in LOST else self._finest
-        return all(_sameanswer_of(a, b, self._tolerance, finest) for a, b in zip(*answers, strict=True))
+        return all(_same_answer(a, b, self._tolerance, finest) for a, b in zip(*answers, strict=True))
 
     def closeness(self, mine: Recorded, right: tuple[Answer, ...]) -> int:
         """Return on how many wrong numbers a mistake agrees: see `closeness.py`."""
@@ -145,7 +145,7 @@ class ComparedFailure:
         theirs = self._recorded.answers
         pairs = zip(theirs, mine.answers, strict=False)
         return 0 < len(theirs) < len(mine.answers) and all(
-            _sameanswer_of(a, b, self._tolerance, self._finest) for a, b in pairs
+            _same_answer(a, b, self._tolerance, self._finest) for a, b in pairs
         )
 
 
@@ -166,7 +166,7 @@ def _without_moved(answer: Answer) -> Answer:
     return answer
 
 
-def _sameanswer_of(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str | None) -> bool:
+def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str | None) -> bool:
     if theirs.error or mine.error:
         return theirs.error == mine.error
     pair = _as_numbers(theirs.value, mine.value), _as_numbers(mine.value, theirs.value)
