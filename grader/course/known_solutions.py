@@ -120,7 +120,7 @@ def _kept(source: str) -> set[str]:
 
 
 def _in_scopes(scope: ast.Module | ast.ClassDef) -> Iterator[ast.stmt]:
-    """Yield the statements of a module or a class, and those of its classes."""
+    """Yield the statements of a module or a class. In place of a class among them come its statements."""
     for node in scope.body:
         yield from _in_scopes(node) if isinstance(node, ast.ClassDef) else (node,)
 

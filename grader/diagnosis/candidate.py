@@ -124,8 +124,9 @@ class CandidateMistake:
         return bool(self.matching_on(check, case))
 
     def matching_on(self, check: FailedCheck, case: Case) -> bool | None:
-        """Return whether the mistake fails one failing case as the submission does; None if it passes it. No
-        whole check runs for it, unless an answer depends on the calls before it."""
+        """Return whether the mistake answers one failing case like the submission; None if it passes the
+        case. Only this case is asked, unless the mistake keeps values or draws: then the whole check runs,
+        since an answer depends on the calls before it."""
         number = check.check.position(case)
         if self.mistake.keeps_values or self.mistake.draws_itself:
             return self.matching(check).get(number)
@@ -133,7 +134,7 @@ class CandidateMistake:
         return None if outcome is None else check.failures[number].matches(outcome)
 
     def fails_any(self, check: FailedCheck) -> bool:
-        """True if the mistake fails one of the failing cases of a check."""
+        """True if the mistake fails a case of a check that the submission fails too."""
         return any(self.matching_on(check, case) is not None for case in check.smallest_first)
 
     def unanswered(self, checks: Iterable[FailedCheck]) -> list[tuple[FailedCheck, Case]]:

@@ -18,8 +18,9 @@ CLOSE = 1e-4  # relative: an order of asking is made of it, and no name
 
 
 def closeness(theirs: Iterable[Answer], mine: Iterable[Answer], right: Iterable[Answer]) -> int:
-    """Return how many numbers of two rows of answers are wrong and equal, less those that are wrong in `mine`
-    and right in `theirs`. An exception ends the rows."""
+    """Return how many wrong numbers `theirs` and `mine` share. Numbers that are wrong in `mine` and right in
+    `theirs` are subtracted. All three are answers to the same calls, in order; the first exception ends the
+    count."""
     found = 0
     for answers in zip(theirs, mine, right, strict=False):
         if any(answer.error for answer in answers):
@@ -38,7 +39,8 @@ def _closeness(theirs: Any, mine: Any, right: Any) -> int:
 
 
 def _equal(one: Any, other: Any) -> Any:
-    """Return where two arrays of numbers are equal, or of anything else, whether it is."""
+    """Return an array that says which numbers of two arrays are equal. If their shapes differ, or if they
+    hold no numbers, it has one entry: whether they are the same."""
     first, second = to_numpy(one), to_numpy(other)
     if first is None or second is None:
         return np.asarray(type(one) is type(other) and repr(one) == repr(other))

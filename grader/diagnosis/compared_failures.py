@@ -50,7 +50,7 @@ def _is_raised(failure: Failure, source: str, reference: str) -> bool:
 
 @dataclass(frozen=True)
 class RecordedFailure(Failure):
-    """A failure of a mistake that was judged before. It has the facts that are compared, and no message."""
+    """A failure of a mistake that was read from a record: the facts that are compared, without a message."""
 
     recorded: Recorded = field(kw_only=True)
     is_empty: bool = field(kw_only=True)  # what `FailedCheck.is_empty` was
@@ -135,13 +135,14 @@ class ComparedFailure:
         return all(_same_answer(a, b, self._tolerance, finest) for a, b in zip(*answers, strict=True))
 
     def closeness(self, mine: Recorded, right: tuple[Answer, ...]) -> int:
-        """Return on how many wrong numbers a mistake agrees: see `closeness.py`."""
+        """Return how many wrong numbers a mistake shares with it, as `closeness.py` counts them."""
         return closeness(self._recorded.answers, mine.answers, right)
 
     def is_outrun_by(self, mine: Recorded) -> bool:
-        """True if a mistake answers the same to all calls of this failure, and fails a later one: what this
-        submission would have answered there is not known. A failure without answers was stopped in its first
-        call, as a kernel is that reads beyond an array; no mistake that goes on answers the same."""
+        """True if a mistake gives the same answers to all calls of this failure, and fails at a later call.
+        The submission was stopped before that call, so what it would have answered is not known. A failure
+        without answers was stopped in its first call, as a kernel is that reads beyond an array; no mistake
+        that goes on answers the same."""
         theirs = self._recorded.answers
         pairs = zip(theirs, mine.answers, strict=False)
         return 0 < len(theirs) < len(mine.answers) and all(
@@ -159,7 +160,7 @@ def _is_whole(failure: Failure, found: Recorded) -> bool:
 
 
 def _without_moved(answer: Answer) -> Answer:
-    """Return an answer without the counts of what kernels moved, if there are any."""
+    """Return an answer without the counts of what kernels moved, which some answers hold."""
     match answer.value:
         case [value, {"moved": _, **left}]:
             return replace(answer, value=[value, left])

@@ -33,7 +33,7 @@ MOST_WITH_CODE = 100  # of them that keep their code, some 50 KB each
 
 
 class KnownMistake(Protocol):
-    """A known mistake of a kata. Of a case that it passes or cannot judge it has None."""
+    """A known mistake of a kata. A case that it passes, or that it cannot judge, has None."""
 
     @property
     def id(self) -> str:
@@ -81,8 +81,8 @@ class KnownMistake(Protocol):
         an empty list if it does not know the check."""
 
     def closeness(self, failure: ComparedFailure, check: Check, case: Case) -> int:
-        """Return on how many wrong numbers it agrees with a submission in one case: see `closeness.py`. It is
-        0 with an answer key."""
+        """Return how many wrong numbers of one case it shares with a submission, as `closeness.py` counts
+        them; 0 with an answer key."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from grader.texts.sentences import at_once
 from grader.values.arrays import float_dtype
 from grader.values.constants import agrees, plain
 
-MOST_REASONS = 12  # mistakes that are judged by whole checks to explain a part
+MOST_REASONS = 12  # mistakes that are asked whether they explain a part
 ROUNDS = 4  # cases from which candidates are collected, since two mistakes can show in different cases
 MOST_SHOWN = 12  # cases among which one is sought that shows a mistake
 MORE_CASES = 3  # that candidates are asked if several agree on the first one
@@ -270,7 +270,7 @@ class Naming:
             return self._of_the_rest() | named
         for pair in combinations(sorted(self._candidates, key=lambda one: len(one.mistake.changes)), 2):
             if (
-                all(may_be_explained_by_both(check, *pair) for check in due)
+                all(any(one.may_explain(check) for one in pair) for check in due)  # quick to ask
                 and all(explained_by_both(check, *pair) for check in due)
                 and all(one.alone(other, due) >= LEAST_CASES for one, other in (pair, pair[::-1]))
                 and not any(one.fails_more for one in pair)  # last, since it runs all checks
@@ -389,8 +389,8 @@ class Needed:
         return False
 
     def needs(self, check: FailedCheck, case: Case) -> bool:
-        """Return whether all together answer a case like the submission, and the rest does not in the calls
-        that the submission has reached."""
+        """Return whether a case needs this mistake: all together answer it like the submission, and the rest
+        does not. What the rest does after the last call of the submission does not count."""
         if not self.whole.agrees_on(check, case) or self.rest.matching_on(check, case):
             return False
         left = self.rest.mistake.outcome(check.check, case)
@@ -431,13 +431,6 @@ def _at_once(several: Sequence[CandidateMistake]) -> Mistake:
         return several[0].as_mistake()
     text = at_once([one.mistake.text for one in several])
     return Mistake(" and ".join(one.mistake.id for one in several), text)
-
-
-def may_be_explained_by_both(check: FailedCheck, one: CandidateMistake, other: CandidateMistake) -> bool:
-    """True if the smallest case has the answer of one of two mistakes."""
-    return all(
-        one.agrees_on(check, case) or other.agrees_on(check, case) for case in check.smallest_first[:1]
-    )
 
 
 def explained_by_both(check: FailedCheck, one: CandidateMistake, other: CandidateMistake) -> bool:
